@@ -107,7 +107,16 @@ def test_models_saved_after_their_aggregation_are_found(algorithm: Algorithm) ->
     assert 'saved = "after"' in proof.mend
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
+@pytest.mark.parametrize("algorithm", ALGORITHMS[4:], ids=repr)
+def test_gradients_under_an_adaptive_server_are_found(algorithm: Algorithm) -> None:
+    proof = check(record(simulate(Setting(algorithm)), as_gradients))
+    assert proof.outcome == "contradicts"
+    assert proof.best is not None
+    assert proof.best.step.reading == "gradients"
+    assert proof.best.step.algorithm == algorithm.name
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
 def test_models_of_the_round_before_are_found(algorithm: Algorithm) -> None:
     proof = check(record(simulate(Setting(algorithm)), model=model_of_the_round_before))
     assert proof.outcome == "contradicts"
@@ -136,7 +145,23 @@ def test_each_reply_that_began_earlier_is_named(back: int) -> None:
     assert proof.outcome == "contradicts"
     assert "began_in" in proof.mend
     assert {one.sender for one in proof.faults} == late
-    assert {one.round for one in proof.faults} == {1, 2, 3, 4, 5}
+    assert all("in rounds 1, 2, 3, 4, 5" in one.fault for one in proof.faults)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:3], ids=repr)
+def test_single_replies_that_are_differences_are_named(algorithm: Algorithm) -> None:
+    run = simulate(Setting(algorithm))
+
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        true = minus(local, start)
+        is_other = local is run.weights[number][client(2)]
+        return minus(true, start) if is_other else true
+
+    proof = check(record(run, store))
+    assert proof.outcome == "contradicts"
+    assert proof.best is not None
+    assert proof.best.step.reading == "differences"
+    assert {one.sender for one in proof.faults if one.is_refusal} == {client(2)}
 
 
 def test_zero_updates_are_refused() -> None:

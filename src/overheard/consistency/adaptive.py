@@ -1,4 +1,8 @@
-"""Server steps that are not linear in the mean: their steps on a smaller sample."""
+"""Steps of adaptive servers, which are not linear in the mean, on a smaller sample.
+
+The server moves by rate * m / (sqrt(v) + tau), where m and v follow from the means of all
+rounds so far. So change * sqrt(v) = rate * m - tau * change, which is linear in rate and tau.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,40 +13,39 @@ import torch
 from torch import Tensor
 
 from overheard.algorithms.adaptive import (
+    MEAN,
+    SQUARE,
     AdaptiveAlgorithm,
     FedAdagrad,
     FedAdam,
     FedYogi,
 )
+from overheard.consistency.evidence import Matrix
 from overheard.consistency.readings import OTHER_READINGS, STATED, ReadingCase
 from overheard.core.algorithm.algorithm import Algorithm, ServerState
 from overheard.core.messages import Weights
 
-FLOWER_TAUS = (1e-3, 1e-9)
-"""The defaults of tau in Flower's strategies, newer and older."""
-
-DEFAULTS: tuple[AdaptiveAlgorithm, ...] = tuple(
-    one
-    for tau in FLOWER_TAUS
-    for one in (
-        FedAdam(rate=1.0, tau=tau),
-        FedAdam(rate=1.0, tau=tau, bias_correction=False),
-        FedYogi(rate=1.0, tau=tau),
-        FedAdagrad(rate=1.0, tau=tau),
-    )
+DEFAULTS: tuple[AdaptiveAlgorithm, ...] = (
+    FedAdam(rate=1.0),
+    FedAdam(rate=1.0, bias_correction=False),
+    FedYogi(rate=1.0),
+    FedAdagrad(rate=1.0),
 )
-"""The algorithms that are tried with their defaults and a rate that is fitted."""
+"""The algorithms that are tried with their default decays, which are Flower's."""
 
 CASES = tuple(
     case
     for case in (STATED, *OTHER_READINGS)
-    # A gradient makes the same step the other way, which a negative rate shows.
-    # What takes a change of the model is unknown in the first round.
-    if case.sign == 1 and not case.more
+    # A gradient makes the same step the other way, which a negative rate shows. If models were
+    # saved after the aggregation, the change of the first round is unknown.
+    if case.sign == 1 and not (case.more and case.target == "c1")
 )
 """The readings of which the steps are computed."""
 
 MEANS = ("examples", "equal")
+
+SQUARED, MOVED, CHANGED = 0, 1, 2
+"""Places of change * sqrt(v), of m and of the change in the products of a track."""
 
 
 @final
@@ -69,16 +72,16 @@ class AdaptiveEvidence:
 
     Args:
         round: number of the round.
-        fit: by track, the squares of the change and of the step, and their product, on the half
-            on which the rate is fitted.
+        fit: by track, the products of change * sqrt(v), m and the change, on the half on which
+            rate and tau are fitted.
         test: the same on the other half.
         rounding: the square of the error that rounded broadcasts allow, on that half.
 
     """
 
     round: int
-    fit: Mapping[Track, tuple[float, float, float]]
-    test: Mapping[Track, tuple[float, float, float]]
+    fit: Mapping[Track, Matrix]
+    test: Mapping[Track, Matrix]
     rounding: float
 
 
@@ -87,20 +90,19 @@ class AdaptiveTracks:
     """Follows the memories of adaptive servers from the first round on.
 
     Args:
-        stated: the stated algorithm, tried with its settings; None = none is stated.
+        stated: the stated algorithm, tried with its decays; None = none is stated.
 
     """
 
     def __init__(self, stated: Algorithm | None) -> None:
         own = (replace(stated, rate=1.0),) if isinstance(stated, _KINDS) else ()
-        self._algorithms: tuple[AdaptiveAlgorithm, ...] = (*own, *DEFAULTS)
-        self._memory: dict[AdaptiveAlgorithm, Mapping[str, Weights]] = {}
-        self._cases: tuple[tuple[ReadingCase, str], ...] | None = None
+        self._algorithms = tuple(dict.fromkeys((*own, *DEFAULTS)))
+        self._memory = dict[tuple[AdaptiveAlgorithm, int], Mapping[str, Weights]]()
         self._numbers = 0
         self._is_broken = False
 
     def stop(self) -> None:
-        """Give up, as a round of which the memories depend on is unknown."""
+        """Give up, as a round that the memories depend on is unknown."""
         self._is_broken = True
 
     def advance(
@@ -115,63 +117,65 @@ class AdaptiveTracks:
 
         """
         error = float((vectors["b"][1::2] * rounding).square().sum())
-        if self._cases is None:
-            self._begin(number, vectors)
-        assert self._cases is not None
-        is_other = len(vectors["b"]) != self._numbers
-        if self._is_broken or is_other or not self._cases:
-            self._is_broken = True
+        self._numbers = self._numbers or len(vectors["b"])
+        if len(vectors["b"]) != self._numbers:
+            self.stop()
+        if self._is_broken:
             return AdaptiveEvidence(number, {}, {}, error)
-        means = torch.stack([_mean(case, mean, vectors) for case, mean in self._cases])
-        fit, test = {}, {}
-        for algorithm in self._algorithms:
-            state = ServerState(
-                {"all": torch.zeros_like(means)}, self._memory.get(algorithm, {})
-            )
-            after = algorithm.next_state(number, state, {"all": means}, ())
-            self._memory[algorithm] = after.memory
-            for (case, mean), step in zip(self._cases, after.weights["all"], strict=True):
-                if case.target not in vectors:
-                    continue
-                track, change = Track(algorithm, case, mean), vectors[case.target]
-                fit[track] = _products(change[::2], step[::2])
-                test[track] = _products(change[1::2], step[1::2])
+        fit, test = dict[Track, Matrix](), dict[Track, Matrix]()
+        for late in (0, 1):
+            # The means of some readings begin one round later.
+            cases = [one for one in CASES if (one.part == "'") == bool(late)]
+            tracked = [(case, mean) for case in cases for mean in MEANS]
+            if number < late:
+                continue
+            means = torch.stack([_mean(case, mean, vectors) for case, mean in tracked])
+            changes = torch.stack([vectors[case.target] for case, _ in tracked])
+            for algorithm in self._algorithms:
+                moved, root = self._step(algorithm, number - late, late, means)
+                parts = torch.stack((changes * root, moved, changes), 1)  # (tracks, 3, numbers)
+                for half, products in ((slice(0, None, 2), fit), (slice(1, None, 2), test)):
+                    chosen = parts[:, :, half]
+                    found = (chosen @ chosen.transpose(1, 2)).numpy()
+                    for (case, mean), one in zip(tracked, found, strict=True):
+                        products[Track(algorithm, case, mean)] = one
         return AdaptiveEvidence(number, fit, test, error)
 
-    def _begin(self, number: int, vectors: Mapping[str, Tensor]) -> None:
-        """Choose the readings whose mean is known from the first round on."""
-        self._numbers = len(vectors["b"])
-        self._cases = tuple(
-            (case, mean)
-            for case in CASES
-            for mean in MEANS
-            if number == 0
-            and mean in vectors
-            and all(name in vectors for name in case.mean_difference(mean))
-        )
+    def _step(
+        self, algorithm: AdaptiveAlgorithm, number: int, late: int, means: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return m, with what corrects its bias, and sqrt(v) after a step along these means."""
+        state = ServerState({}, self._memory.get((algorithm, late), {}))
+        memory = algorithm.next_state(number, state, {"all": means}, ()).memory
+        self._memory[algorithm, late] = memory
+        rate, _ = algorithm.rate_and_decay(number)
+        return rate * memory[MEAN]["all"], memory[SQUARE]["all"].sqrt()
 
 
 _KINDS = (FedAdam, FedYogi, FedAdagrad)
 
 
 def _mean(case: ReadingCase, mean: str, vectors: Mapping[str, Tensor]) -> Tensor:
-    known = mean if mean in vectors else "examples"
-    parts = [vectors[name] * factor for name, factor in case.mean_difference(known).items()]
+    parts = [vectors[name] * factor for name, factor in case.mean_difference(mean).items()]
     return torch.stack(parts).sum(0)
 
 
-def _products(change: Tensor, step: Tensor) -> tuple[float, float, float]:
-    return float(change @ change), float(step @ step), float(change @ step)
+def pooled_step(rounds: Sequence[Matrix]) -> tuple[float, float]:
+    """Return the rate and tau that fit the changes of all rounds best, each counting alike."""
+    total = np.zeros((3, 3))
+    for one in rounds:
+        total += one / one[CHANGED, CHANGED]
+    # change * sqrt(v) = rate * m + tau * (-change)
+    sign = np.array([1.0, -1.0])
+    matrix = total[MOVED:, MOVED:] * np.outer(sign, sign)
+    rate, tau = np.linalg.lstsq(matrix, total[SQUARED, MOVED:] * sign)[0]
+    return float(rate), float(tau)
 
 
-def pooled_rate(fits: Sequence[tuple[float, float, float]]) -> float:
-    """Return the rate that fits the changes of all rounds best, each round counting alike."""
-    product = sum(one[2] / one[0] for one in fits if one[0])
-    square = sum(one[1] / one[0] for one in fits if one[0])
-    return product / square if square else 0.0
+def weigh_residual(products: Matrix, rate: float, tau: float) -> tuple[float, float]:
+    """Return the squares of what a step leaves of the change, and of the change.
 
-
-def residual(products: tuple[float, float, float], rate: float) -> float:
-    """Return the square of the change minus the rate times the step; 0 or more."""
-    change, step, both = products
-    return float(np.maximum(change - 2 * rate * both + rate**2 * step, 0.0))
+    Both are weighted, number by number, by sqrt(v) + tau.
+    """
+    left, whole = np.array([1.0, -rate, tau]), np.array([1.0, 0.0, tau])
+    return max(0.0, float(left @ products @ left)), float(whole @ products @ whole)

@@ -23,7 +23,7 @@ from overheard.consistency.fits import (
     fit_stated,
     mixed_senders,
 )
-from overheard.consistency.message_faults import FaultFinder
+from overheard.consistency.message_faults import FaultFinder, list_rounds
 from overheard.consistency.proof import MessageFault, Reason, RecordingProof, describe_step
 from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, MixedCase
 from overheard.consistency.reasons import find_other_reading, find_reason, follows_with_noise
@@ -192,11 +192,16 @@ class RecordingCheck:
         return None
 
     def _list_mixed(self, case: MixedCase, numbers: dict[int, int]) -> tuple[MessageFault, ...]:
-        """Return the replies that are to be read otherwise, one fault for each."""
+        """Return the replies that are to be read otherwise, one fault for each sender."""
+        rounds = dict[Party, list[int]]()
+        for one in self._evidence.rounds:
+            for sender in mixed_senders(case, one, numbers[one.round]):
+                rounds.setdefault(sender, []).append(one.round)
         return tuple(
-            MessageFault(one.round, sender, f"{sender}: {case.one}", case.mend)
-            for one in self._evidence.rounds
-            for sender in mixed_senders(case, one, numbers[one.round])
+            MessageFault(
+                found[0], sender, f"{sender}: {case.one}, in {list_rounds(found)}", case.mend
+            )
+            for sender, found in sorted(rounds.items())
         )
 
     def _find_reason(self, stated: Candidate) -> RecordingProof:

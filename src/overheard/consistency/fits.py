@@ -8,7 +8,7 @@ from typing import TypeVar, final
 import numpy as np
 
 from overheard.consistency import adaptive
-from overheard.consistency.adaptive import AdaptiveEvidence, Track
+from overheard.consistency.adaptive import CHANGED, AdaptiveEvidence, Track
 from overheard.consistency.evidence import (
     CHANGES,
     Rounds,
@@ -41,6 +41,9 @@ MEAN_KINDS = ("examples", "equal")
 
 Rate = tuple[float, float]
 """The smallest and the largest value of a number that is fitted."""
+
+LEAST_TAU = -1e-6
+"""Smallest tau of an adaptive server; below 0 only by rounding."""
 
 RATES: Rate = (1e-6, 1e6)
 MOMENTA: Rate = (1e-2, 0.9999)
@@ -201,7 +204,7 @@ def fit_adaptive(rounds: Sequence[AdaptiveEvidence], case: ReadingCase) -> Itera
     tracks = list(dict.fromkeys(track for one in rounds for track in one.fit))
     for track in tracks:
         sign = _sign_of(track, case)
-        if sign:
+        if sign and any(_is_moving(one, track) for one in rounds if track in one.fit):
             yield _fit_track(track, case, sign, rounds)
 
 
@@ -214,25 +217,26 @@ def _sign_of(track: Track, case: ReadingCase) -> int:
 def _fit_track(
     track: Track, case: ReadingCase, sign: int, rounds: Sequence[AdaptiveEvidence]
 ) -> Candidate:
-    known = [one for one in rounds if track in one.fit and one.fit[track][0]]
-    rate = _trimmed(
+    known = [one for one in rounds if track in one.fit and _is_moving(one, track)]
+    rate, tau = _trimmed(
         known,
-        lambda chosen: adaptive.pooled_rate([one.fit[track] for one in chosen]),
-        lambda one, value: adaptive.residual(one.fit[track], value) / one.fit[track][0],
+        lambda chosen: adaptive.pooled_step([one.fit[track] for one in chosen]),
+        lambda one, step: relative(*adaptive.weigh_residual(one.fit[track], *step)),
     )
-    step = _step(case, track.mean, track.algorithm.name, {"rate": sign * rate})
-    if sign * rate <= 0:
+    step = _step(case, track.mean, track.algorithm.name, {"rate": sign * rate, "tau": tau})
+    if sign * rate <= 0 or tau < LEAST_TAU:
         return Candidate(case, Fit(step, {}), follows=False)
-    tested = [
-        Tested(
-            one.round,
-            adaptive.residual(one.test[track], rate),
-            one.test[track][0],
-            one.rounding,
-        )
-        for one in known
-    ]
+    tested = list[Tested]()
+    for one in known:
+        residual, target = adaptive.weigh_residual(one.test[track], rate, tau)
+        rounding = one.rounding / one.test[track][CHANGED, CHANGED]
+        tested.append(Tested(one.round, residual, target, rounding * target))
     return judge(case, step, tested)
+
+
+def _is_moving(one: AdaptiveEvidence, track: Track) -> bool:
+    """Return whether the model changes on both halves of the numbers."""
+    return all(half[track][CHANGED, CHANGED] > 0 for half in (one.fit, one.test))
 
 
 Item = TypeVar("Item")
@@ -284,29 +288,47 @@ def _solve(
 
 
 def fit_mixed(case: MixedCase, rounds: Rounds) -> tuple[Candidate, dict[int, int]] | None:
-    """Return how well FedAvg leads on if some replies are read otherwise, and how many.
+    """Return how well the mean leads on if some replies are read otherwise, and how many.
 
     In each round, these replies are those that contain minus the missing vector most. Their
     number is that which fits best on one half of the numbers; it is tested on the other.
 
     Returns:
-        The candidate, and by round the number of these replies; None if there are none, or all
-        replies are alike.
+        The candidate that follows, and by round the number of these replies; None if none
+        follows, or all replies are alike.
 
     """
-    numbers, tested = dict[int, int](), list[Tested]()
+    for mean in MEAN_KINDS:
+        for rate in dict.fromkeys((1.0, _mixed_rate(case, mean, rounds))):
+            numbers, tested = dict[int, int](), list[Tested]()
+            for one in rounds:
+                shares = (0.0, *_cumulated_shares(one, case, mean))
+                sums = [_mixed_sum(case, mean, rate, rate * share) for share in shares]
+                number = int(np.argmin([one.square(one.fit, total) for total in sums]))
+                numbers[one.round] = number
+                tested.append(_test(one, sums[number], "c0"))
+            reading = ReadingCase(case.words, case.mend, case.reading, base=case.base)
+            fitted = {} if rate == 1 else {"rate": rate}
+            found = judge(reading, _step(reading, mean, "fed_avg", fitted), tested)
+            if found.follows and any(numbers.values()):
+                return found, numbers
+    return None
+
+
+def _mixed_rate(case: MixedCase, mean: str, rounds: Rounds) -> float:
+    """Return the factor of the mean if the missing vector has a factor of its own a round."""
+    rates = list[float]()
     for one in rounds:
-        shares = (0.0, *_cumulated_shares(one, case))
-        sums = [_mixed_sum(case, share) for share in shares]
-        fitted = [one.square(one.fit, total) for total in sums]
-        number = int(np.argmin(fitted))
-        numbers[one.round] = number
-        tested.append(_test(one, sums[number], "c0"))
-    if not any(number > 0 for number in numbers.values()):
-        return None
-    step = ServerStep("fed_avg", case.reading, case.base)
-    reading = ReadingCase(case.words, case.mend, case.reading, base=case.base)
-    return judge(reading, step, tested), numbers
+        left, vector = _mixed_sum(case, mean, 1.0, 0.0), _mixed_sum(case, mean, 0.0, 1.0)
+        if not one.has({**left, **vector}):
+            continue
+        change: Sum = {"c0": 1.0}
+        parts = [add_sums((change, 1.0), (left, -1.0)), add_sums((change, 1.0), (vector, -1.0))]
+        matrix = [[one.product(one.fit, x, y) for y in parts] for x in parts]
+        right = [one.product(one.fit, x, change) for x in parts]
+        rates.append(float(np.linalg.lstsq(np.array(matrix), np.array(right))[0][0]))
+    rate = float(np.median(rates)) if rates else 1.0
+    return rate if RATES[0] <= rate <= RATES[1] else 1.0
 
 
 def mixed_senders(case: MixedCase, one: StepEvidence, number: int) -> tuple[Party, ...]:
@@ -332,22 +354,24 @@ def are_apart(case: MixedCase, rounds: Rounds, numbers: Mapping[int, int]) -> bo
     return bool(gaps) and float(np.median(gaps)) >= LEAST_GAP
 
 
-def _cumulated_shares(one: StepEvidence, case: MixedCase) -> list[float]:
+def _cumulated_shares(one: StepEvidence, case: MixedCase, mean: str) -> list[float]:
     alignment = one.alignments.get(case.vector.removeprefix("-"))
-    if alignment is None or not one.has(_mixed_sum(case, 1.0)):
+    if alignment is None or not one.has(_mixed_sum(case, mean, 1.0, 1.0)):
         return []
     shares = alignment.shares[::-1] if case.vector.startswith("-") else alignment.shares
+    if mean == "equal":
+        shares = (1 / len(shares),) * len(shares)
     return [float(total) for total in np.cumsum(shares)]
 
 
-def _mixed_sum(case: MixedCase, share: float) -> dict[str, float]:
-    """Return the change less the mean, of which a share misses the vector."""
+def _mixed_sum(case: MixedCase, mean: str, rate: float, share: float) -> dict[str, float]:
+    """Return the change less a rate times the mean, and less a share of the missing vector."""
+    change: Sum = {"c0": 1.0}
     if case.vector in {"b", "-b"}:
-        whole = "examples+b" if case.vector == "b" else "examples-b"
-        mean = {"examples": 1 - share, whole: share}
-        return add_sums(({"c0": 1.0}, 1.0), (mean, -1.0))
+        whole = f"{mean}+b" if case.vector == "b" else f"{mean}-b"
+        return add_sums((change, 1.0), ({mean: rate - share, whole: share}, -1.0))
     missing = {f"c{back}": 1.0 for back in range(1, case.base + 1)}
-    return add_sums(({"c0": 1.0}, 1.0), ({"examples": 1.0}, -1.0), (missing, -share))
+    return add_sums((change, 1.0), ({mean: rate}, -1.0), (missing, -share))
 
 
 def _test(one: StepEvidence, left: Sum, target: str) -> Tested:

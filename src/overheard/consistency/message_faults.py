@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from overheard.archive.excerpt import printable_excerpt
 from overheard.consistency.proof import MessageFault
 from overheard.consistency.readings import CODES_MEND, DIFFERENCES_MEND, WEIGHTS_MEND
 from overheard.core.messages import Aggregate, Update
@@ -76,7 +75,7 @@ ONLY_IF_UNEXPLAINED = frozenset({MINUS, PLUS, TOO_LARGE})
 WARNED_IF_EXPLAINED = frozenset({REPEATED})
 """What is only a warning in that case."""
 
-REFUSED_IN_PART = frozenset({MINUS, PLUS, CODES})
+REFUSED_IN_PART = frozenset({MINUS, PLUS, CODES, REPEATED, STALE})
 """What refuses attacks if some replies have it and no step of a server leads on."""
 
 REFUSED = frozenset({ZERO, EQUAL, MINUS, PLUS, CODES, NOT_FINITE, REPEATED})
@@ -192,7 +191,7 @@ class FaultFinder:
             rounds.setdefault(sender, []).append(number)
         found = list[MessageFault]()
         for sender, numbers in rounds.items():
-            said = f"{fault}, in {_list_rounds(numbers)}"
+            said = f"{fault}, in {list_rounds(numbers)}"
             if sender is not None:
                 said = f"{sender}: {said} (of {self._replies[sender]} replies)"
             explained = fault in ONLY_IF_UNEXPLAINED
@@ -307,7 +306,8 @@ _CHECKS: dict[str, Callable[[Tensor, Tensor], bool]] = {
 """By fault, whether an update has it, from its numbers and those of the broadcast."""
 
 
-def _list_rounds(numbers: Sequence[int]) -> str:
+def list_rounds(numbers: Sequence[int]) -> str:
+    """Return the first rounds of a list, and how many more there are, in words."""
     few = ", ".join(str(one) for one in numbers[:5])
     more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
-    return printable_excerpt(f"round{'s' if len(numbers) > 1 else ''} {few}{more}")
+    return f"round{'s' if len(numbers) > 1 else ''} {few}{more}"

@@ -212,11 +212,7 @@ class RecordingProof:
             if self.accepted and self.outcome == "contradicts"
             else ""
         )
-        faults = (
-            f"{'Fault' if one.is_refusal else 'Warning'}, round {one.round}: {one.fault}; "
-            f"{one.mend}."
-            for one in self.faults[:MOST_FAULTS]
-        )
+        faults = (_describe_fault(one, self.mend) for one in self.faults[:MOST_FAULTS])
         left = len(self.faults) - MOST_FAULTS
         more = f"There are {left} more faults or warnings." if left > 0 else ""
         return tuple(filter(None, (self.finding, self.evidence, mend, accepted, *faults, more)))
@@ -228,6 +224,13 @@ def describe_step(step: ServerStep) -> str:
     name = "" if step.algorithm == "fed_avg" else f" under {step.algorithm}"
     numbers = " and ".join(f"{key} {value:.4g}" for key, value in step.fitted.items())
     return f"{mean}{name}{f' with {numbers} (fitted)' if numbers else ''}"
+
+
+def _describe_fault(fault: MessageFault, mend: str) -> str:
+    """Return a fault as a sentence; what is told already need not be told again."""
+    kind = "Fault" if fault.is_refusal else "Warning"
+    advice = "" if fault.mend == mend else f"; {fault.mend}"
+    return f"{kind}, round {fault.round}: {fault.fault}{advice}."
 
 
 def _describe_residuals(fit: Fit) -> str:
