@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save
 
-from overheard.archive.tensor_files import find_flaw, read_tensors, to_safetensors
+from overheard.archive.tensor_files import (
+    find_flaw,
+    read_tensor_blocks,
+    read_tensors,
+    to_safetensors,
+)
 from overheard.archive.weights import StoredWeights, tensor_shapes
 from overheard.core.errors import TranscriptError
 
@@ -197,3 +202,34 @@ def test_a_pickle_is_refused(tmp_path: Path) -> None:
     torch.save(WEIGHTS, tmp_path / "x.safetensors")
     with pytest.raises(TranscriptError, match="damaged or cut short"):
         StoredWeights(tmp_path / "x.safetensors", tensor_shapes(WEIGHTS))["b"]
+
+
+def test_parts_of_tensors_are_read_in_the_precision_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(2, dtype=torch.float16)}
+    path.write_bytes(to_safetensors(tensors))
+    read = read_tensor_blocks(
+        path, tensor_shapes(tensors), {"a": [(0, 2), (4, 6)], "b": [(1, 2)]}
+    )
+    assert read["a"].tolist() == [0.0, 1.0, 4.0, 5.0]
+    assert read["b"].dtype == torch.float16
+    assert read["b"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "shapes", "words"),
+    [
+        (to_safetensors({"a": torch.ones(3)}), {"a": (4,)}, "has shape"),
+        (to_safetensors({"a": torch.ones(3)}), {"b": (3,)}, "other tensors"),
+        (save({"a": torch.full((3,), torch.nan)}), {"a": (3,)}, "NaN"),
+        (save({"a": torch.ones(3, dtype=torch.int64)}), {"a": (3,)}, "no floating-point"),
+        (to_safetensors({"a": torch.ones(3)})[:-1], {"a": (3,)}, "cut short"),
+    ],
+)
+def test_parts_are_checked_as_whole_tensors_are(
+    content: bytes, shapes: dict[str, tuple[int, ...]], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(TranscriptError, match=words):
+        read_tensor_blocks(path, shapes, {name: [(0, 2)] for name in shapes})

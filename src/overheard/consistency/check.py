@@ -26,7 +26,12 @@ from overheard.consistency.fits import (
 from overheard.consistency.message_faults import FaultFinder, list_rounds
 from overheard.consistency.proof import MessageFault, Reason, RecordingProof, describe_step
 from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, MixedCase
-from overheard.consistency.reasons import find_other_reading, find_reason, follows_with_noise
+from overheard.consistency.reasons import (
+    find_other_reading,
+    find_reason,
+    follows_with_noise,
+    follows_with_rounding,
+)
 from overheard.consistency.statement import StatedStep
 from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
 from overheard.core.parties import COHORT, Party, is_client
@@ -116,7 +121,11 @@ class RecordingCheck:
         if not rounds:
             return RecordingProof("cannot tell", Reason.NO_NEXT_BROADCAST)
         stated = fit_stated(rounds, self._statement.algorithm)
-        if stated.follows or follows_with_noise(rounds, self._statement):
+        if (
+            stated.follows
+            or follows_with_noise(rounds, self._statement)
+            or follows_with_rounding(rounds)
+        ):
             return RecordingProof("follows", stated=stated.fit)
         same = next((one for one in fit_same_reading(rounds, tracks) if one.follows), None)
         if same is not None:
@@ -206,15 +215,13 @@ class RecordingCheck:
 
     def _find_reason(self, stated: Candidate) -> RecordingProof:
         rounds, kept = self._evidence.rounds, self._evidence.kept
-        reason = find_reason(kept, rounds)
-        if reason is None:
+        reason = find_reason(kept, rounds, has_unseen=self._has_unseen)
+        if reason in {None, Reason.REPLIES_UNSEEN}:
             other = find_other_reading(kept, rounds, OTHER_READINGS)
             if other is not None and _is_clear(stated, other):
                 return _contradiction(stated, other)
         faults = tuple[MessageFault, ...]()
-        if reason is None and self._has_unseen:
-            reason = Reason.REPLIES_UNSEEN
-        elif reason is None and are_too_coarse(rounds):
+        if reason in {None, Reason.NOISE} and are_too_coarse(rounds):
             reason = Reason.ROUNDING
         elif reason is None and are_still(rounds) and not self._faults.are_all_zero:
             fault = MessageFault(

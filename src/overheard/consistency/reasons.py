@@ -33,6 +33,12 @@ LEAST_COSINE = 0.5
 LEAST_SLOPE = 0.3
 """Smallest factor of the mean in a change with noise; clipping may make it less than 1."""
 
+LARGEST_ERROR = 0.1
+"""Largest standard error of the factor of the mean that shows the mean in a change."""
+
+LARGEST_ERROR_IF_STATED = 1.0
+"""The same where the size of the noise, which is as stated, speaks too."""
+
 NOISE_TOLERANCE = 0.01
 """Relative error of a stated size of noise, beside its sampling error."""
 
@@ -43,27 +49,30 @@ MOST_EVEN = 0.1
 """Largest correlation of squared noise with squared updates, if the noise is even."""
 
 
-def find_reason(kept: KeptRounds, rounds: Rounds) -> Reason | None:
+def find_reason(kept: KeptRounds, rounds: Rounds, *, has_unseen: bool) -> Reason | None:
     """Return why the replies as stored do not lead on; None if no reason of the list is seen.
 
     Args:
         kept: single replies of the first rounds.
         rounds: the products of all rounds.
+        has_unseen: whether there are replies that were not recorded; they look like noise.
 
     """
     weights = [_weights(one, STATED, rounding) for _, one, rounding in kept]
     if _is_usual(weights, lambda one: one is not None):
         alone = _is_usual(weights, lambda one: one is not None and _takes_one(one))
         return Reason.NOT_A_MEAN if alone else Reason.HIDDEN_COUNTS
-    if _is_usual(kept, lambda one: _fits_robust(one[1], STATED, one[2])):
-        return Reason.NOT_A_MEAN
-    if _uses_several_rounds(kept):
-        return Reason.ASYNCHRONOUS
-    if has_noise(kept, rounds, STATED):
-        return Reason.NOISE
-    if _is_usual(kept, lambda one: _stays_between(one[1])):
-        return Reason.NOT_A_MEAN
-    return None
+    tests: tuple[tuple[Reason, Callable[[], bool]], ...] = (
+        (
+            Reason.NOT_A_MEAN,
+            lambda: _is_usual(kept, lambda one: _fits_robust(one[1], STATED, one[2])),
+        ),
+        (Reason.ASYNCHRONOUS, lambda: _uses_several_rounds(kept)),
+        (Reason.REPLIES_UNSEEN, lambda: has_unseen),
+        (Reason.NOISE, lambda: has_noise(kept, rounds, STATED)),
+        (Reason.NOT_A_MEAN, lambda: _is_usual(kept, lambda one: _stays_between(one[1]))),
+    )
+    return next((reason for reason, holds in tests if holds()), None)
 
 
 def find_other_reading(
@@ -224,7 +233,7 @@ def has_noise(kept: KeptRounds, rounds: Rounds, case: ReadingCase) -> bool:
     slope, error = _slope(known, case)
     if not error or slope < max(LEAST_SLOPE, STANDARD_ERRORS * error):
         return False
-    if slope > 1 + STANDARD_ERRORS * error + 0.01:
+    if slope > 1 + STANDARD_ERRORS * error + NOISE_TOLERANCE:
         return False
     mean = case.mean_difference("examples")
     left = {"c0": 1.0, **{name: -slope * factor for name, factor in mean.items()}}
@@ -243,19 +252,35 @@ def follows_with_noise(rounds: Rounds, statement: StatedStep) -> bool:
     """
     if not statement.noise:
         return False
-    tested = passed = 0
-    for one in rounds:
-        left = {"c0": 1.0, "equal": -1.0}
-        if not one.has(left) or not one.count:
-            continue
-        tested += 1
+    left = {"c0": 1.0, "equal": -1.0}
+    known = [one for one in rounds if one.has(left) and one.count]
+
+    def fits(one: StepEvidence) -> bool:
         deviation = statement.noise / one.replies
         ratio = one.square(one.test, left) / (one.count * deviation**2)
-        error = STANDARD_ERRORS * (2 / one.count) ** 0.5
-        passed += abs(ratio - 1) <= error + NOISE_TOLERANCE
-    slope, spread = _slope(rounds, STATED)
-    is_whole = abs(slope - 1) <= STANDARD_ERRORS * spread + NOISE_TOLERANCE
-    return tested > 0 and passed >= SHARE_OF_ROUNDS * tested and is_whole
+        error: float = STANDARD_ERRORS * (2 / one.count) ** 0.5
+        return abs(ratio - 1) <= error + NOISE_TOLERANCE
+
+    return _is_usual(known, fits) and _has_whole_mean(rounds, LARGEST_ERROR_IF_STATED)
+
+
+def follows_with_rounding(rounds: Rounds) -> bool:
+    """Return whether the mean leaves no more of each change than coarse broadcasts allow.
+
+    The mean must be in the change as a whole, and the error of its factor small.
+    """
+    left = {"c0": 1.0, "examples": -1.0}
+    known = [one for one in rounds if one.has(left)]
+    return _is_usual(
+        known, lambda one: one.square(one.test, left) <= one.rounding
+    ) and _has_whole_mean(rounds, LARGEST_ERROR)
+
+
+def _has_whole_mean(rounds: Rounds, largest_error: float) -> bool:
+    """Return whether the factor of the mean in the changes is 1, within its standard error."""
+    slope, error = _slope(rounds, STATED)
+    is_one = bool(abs(slope - 1) <= STANDARD_ERRORS * error + NOISE_TOLERANCE)
+    return is_one and 0 < error <= largest_error
 
 
 def _slope(rounds: Rounds, case: ReadingCase) -> tuple[float, float]:

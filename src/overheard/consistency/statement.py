@@ -102,7 +102,7 @@ def parse_algorithm(text: str) -> Algorithm | None:
         call = ast.parse(found[0], mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             return None
-        settings = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
+        settings = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
         return ALGORITHMS[call.func.id](**settings)
     # Settings of another version, or of wrong types or ranges.
     except (SyntaxError, KeyError, TypeError, ValueError, MemoryError, RecursionError):
