@@ -75,7 +75,7 @@ def test_nothing_is_written_beside_a_recording(tmp_path: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     rate=st.floats(0.05, 3.0),
     momentum=st.floats(0.05, 0.95),
@@ -105,7 +105,7 @@ def test_rate_and_momentum_are_found_under_either_reading(
     assert proof.best.step.fitted["momentum"] == pytest.approx(momentum, abs=1e-3)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 2**16))
 def test_random_replies_never_follow_and_never_contradict(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)

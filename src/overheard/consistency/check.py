@@ -45,6 +45,9 @@ CLEARLY_WRONG = 0.05
 KEPT_PROOFS = 8
 """Most proofs of stored recordings that a process keeps."""
 
+WEAK_REASONS = frozenset({Reason.UNKNOWN_STEP, Reason.NOT_A_MEAN, Reason.NOISE})
+"""Reasons that fit as well if a few replies are wrong."""
+
 NOT_RECORDED = "not recorded"
 """How recorders begin the reason of a reply that arrived and was not stored."""
 
@@ -99,7 +102,7 @@ class RecordingCheck:
         seen = self._faults.faults(
             is_sound=is_sound,
             is_exact=is_exact,
-            is_unknown=found.reason is Reason.UNKNOWN_STEP,
+            is_unknown=found.reason in WEAK_REASONS,
         )
         found = replace(found, faults=(*seen, *found.faults), accepted=self._statement.accept)
         refusal = next((one for one in seen if one.is_refusal), None)

@@ -242,7 +242,12 @@ def _is_zero(body: Update | Aggregate) -> bool:
 
 
 def _repeats(numbers: Tensor, start: Tensor, last: Tensor, last_start: Tensor) -> list[str]:
-    """Return whether an update, or the model behind it, is that of the sender's last reply."""
+    """Return whether an update, or the model behind it, is that of the sender's last reply.
+
+    From the same broadcast a client may well train the same model again.
+    """
+    if torch.equal(start, last_start):
+        return []
     if torch.equal(numbers, last):
         return [REPEATED]
     size = float(numbers.norm())

@@ -114,7 +114,11 @@ def _vectors(
     if case.target not in known or any(name not in known for name in shift):
         return None
     added = sum((known[name] * factor for name, factor in shift.items()), torch.tensor(0.0))
-    return case.sign * (one.deltas.double() + added), known[case.target]
+    deltas = one.deltas.double()
+    if case.target in shift:
+        # A reply of zeros would stand for the whole change that is to be explained.
+        deltas = deltas[deltas.any(1)]
+    return case.sign * (deltas + added), known[case.target]
 
 
 def _cone_test(
@@ -131,9 +135,12 @@ def _cone_test(
 def _robust_test(
     one: ClientReplies, case: ReadingCase, rounding: float, number: int
 ) -> Tested | None:
-    """Test whether the change is a median or trimmed mean of the replies, number by number."""
+    """Test whether the change is a median or trimmed mean of the replies, number by number.
+
+    A sum that has the change itself is not tested: the median of sparse updates is zero.
+    """
     found = _vectors(one, case)
-    if found is None or len(found[0]) < 3:
+    if found is None or len(found[0]) < 3 or case.target in case.more:
         return None
     differences, change = found
     ordered = differences.sort(0).values
@@ -165,7 +172,7 @@ def _solve_cone(
     None if there are as many vectors as numbers, so that any change would fit.
     """
     fit = vectors[:, ::2].numpy()
-    if len(fit) >= fit.shape[1]:
+    if not 0 < len(fit) < fit.shape[1]:
         return None
     try:
         factors, _ = nnls(fit.T, change[::2].numpy())
