@@ -33,7 +33,7 @@ from overheard.consistency.reasons import (
     follows_with_rounding,
 )
 from overheard.consistency.statement import StatedStep
-from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
+from overheard.core.messages import Aggregate, Broadcast, Message, UnstoredMessage, Update
 from overheard.core.parties import COHORT, Party, is_client
 
 CLEARLY = 10.0
@@ -47,9 +47,6 @@ KEPT_PROOFS = 8
 
 WEAK_REASONS = frozenset({Reason.UNKNOWN_STEP, Reason.NOT_A_MEAN, Reason.NOISE})
 """Reasons that fit as well if a few replies are wrong."""
-
-NOT_RECORDED = "not recorded"
-"""How recorders begin the reason of a reply that arrived and was not stored."""
 
 UNUSED_COUNTS = (
     "the server takes the mean of the replies with equal weights, whatever their examples"
@@ -306,8 +303,5 @@ def _has_unseen(messages: Sequence[Message]) -> bool:
     if any(isinstance(one.body, Aggregate) for one in messages):
         return False
     replied = {one.sender for one in messages if not isinstance(one.body, Broadcast)}
-    lost = any(
-        isinstance(one.body, MissingReply) and one.body.reason.startswith(NOT_RECORDED)
-        for one in messages
-    )
+    lost = any(isinstance(one.body, UnstoredMessage) for one in messages)
     return lost or bool(asked - replied)

@@ -32,6 +32,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import Party
 from overheard.recorders.replies.differences import UnstorableError
+from overheard.recorders.replies.round_check import RoundCheck
 from overheard.recorders.run_info import RunInfo
 
 MAX_PENDING_BYTES = 2**30
@@ -57,6 +58,9 @@ class AsyncWriter:
     A message whose content cannot be recorded, for example with NaN, with an impossible number
     of examples or with tensors of another model than the broadcast, is recorded as one that is
     not stored, with the reason. So no party can end the recording of the others.
+
+    Each round is checked as it is written: if its replies do not lead to the next broadcast as
+    they are stored, a warning says so once, with what to state to the recorder.
 
     If it is dropped without `close`, or the program ends, pending messages are written first.
 
@@ -197,6 +201,8 @@ class _Queue:
         self._parties: tuple[Party, ...] = ()
         self._said: OpenRound | None = None
         self._open = ExitStack()
+        self._check: RoundCheck | None = None
+        self._messages: list[Message] = []
 
     def put(self, call: Callable[[], None], size: int) -> None:
         with self._changed:
@@ -244,7 +250,9 @@ class _Queue:
                 # Freed before waiting for the next call, as its data may be large.
                 del task
             if self.stopped is None:
-                self._open.close()
+                self._close_round()
+                if self._check is not None:
+                    self._check.warn()
             self._mark_end()
         # No error may reach the run.
         except Exception as error:
@@ -255,7 +263,7 @@ class _Queue:
                 self._changed.notify_all()
 
     def begin_round(self, parties: tuple[Party, ...]) -> None:
-        self._open.close()
+        self._close_round()
         self._said, self._parties = None, parties
 
     def write(
@@ -273,13 +281,20 @@ class _Queue:
         round_ = self._round(left_out)
         message = Message(self._number(), sender, readers, content, times)
         try:
-            round_.record(message)
+            self._messages.append(round_.record(message))
         # The error of the disk, or of the folder.
         except OutputError:
             raise
         # Any other error comes from the content.
         except Exception as error:
-            round_.record(replace(message, body=make_unstored(error)))
+            self._messages.append(round_.record(replace(message, body=make_unstored(error))))
+
+    def _close_round(self) -> None:
+        """Commit the open round, and check it."""
+        self._open.close()
+        if self._check is not None and self._messages:
+            self._check.add(self._messages)
+        self._messages = []
 
     def commit(self) -> None:
         if self._said is not None:
@@ -328,6 +343,8 @@ class _Queue:
                 stored = read_manifest(self.folder)
                 manifest = replace(manifest, left_out=stored.left_out, parties=stored.parties)
             self._recorder = Recorder(self.folder, manifest, direct_writer=DirectWriter())
+            # A resumed recording is opened for single messages.
+            self._check = None if self._goes_on else RoundCheck(manifest)
         if self._said is None:
             self._said = self._open.enter_context(self._recorder.open_round())
         return self._said
