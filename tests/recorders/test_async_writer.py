@@ -1,3 +1,4 @@
+import json
 import logging
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from time import sleep
 import pytest
 import torch
 
+from overheard.archive.layout import end_path
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_end import has_ended
@@ -345,6 +347,25 @@ def test_says_in_the_transcript_that_the_run_has_ended(tmp_path: Path) -> None:
     assert not has_ended(tmp_path)
     scribe.close()
     assert has_ended(tmp_path)
+
+
+def test_the_log_and_the_end_mark_tell_the_full_path(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with caplog.at_level(logging.INFO, "app"):
+        scribe = AsyncWriter(Path("recording"), FACTS, log=logging.getLogger("app"))
+        write_round(scribe, MissingReply("late"))
+        scribe.close()
+    folder = str(tmp_path / "recording")
+    assert caplog.messages == [
+        f"overheard: this run is recorded to {folder}",
+        f"overheard: the recording ends after 1 round in {folder}",
+    ]
+    assert json.loads(end_path(tmp_path / "recording" / "transcript").read_text()) == {
+        "rounds": 1,
+        "folder": folder,
+    }
 
 
 def test_does_not_say_so_if_the_run_is_opened_again(tmp_path: Path) -> None:

@@ -25,12 +25,14 @@ class RunEnd:
 
     Args:
         rounds: number of committed rounds, the one with the final model included.
+        folder: full path of the run's folder where it was recorded; "" = not told.
 
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     rounds: Annotated[int, Field(ge=0)]
+    folder: str = ""
 
 
 _PARSER = TypeAdapter(RunEnd)
@@ -45,7 +47,7 @@ def mark_end(folder: Path) -> None:
         OutputError: if the folder cannot be written.
 
     """
-    end = RunEnd(count_committed_rounds(folder))
+    end = RunEnd(count_committed_rounds(folder), str(folder.absolute()))
     write_bytes(end_path(transcript_folder(folder)), _PARSER.dump_json(end) + b"\n")
 
 

@@ -352,6 +352,13 @@ class _Queue:
     def _mark_end(self) -> None:
         if self._ends_run and self._recorder is not None:
             mark_end(self.folder)
+            rounds = self._recorder.committed_rounds()
+            self._log.info(
+                "overheard: the recording ends after %d %s in %s",
+                rounds,
+                "round" if rounds == 1 else "rounds",
+                self.folder.absolute(),
+            )
 
     def _number(self) -> int:
         assert self._recorder is not None, "a round is open"
