@@ -452,3 +452,29 @@ def test_the_strategy_that_is_named_tells_the_algorithm(tmp_path: Path) -> None:
     FedAvg().start(silent, record_of(START), num_rounds=1)
     silent.finish()
     assert read_manifest(silent.folder).algorithm == ""
+
+
+def test_a_grid_is_told_what_replies_hold(tmp_path: Path) -> None:
+    def codes(message: Message) -> Message:
+        node = message.metadata.dst_node_id % 10
+        arrays = {name: np.full(one.shape, node, np.int8) for name, one in START.items()}
+        content = RecordDict(
+            {
+                "arrays": record_of(arrays),
+                "metrics": MetricRecord({"num-examples": 4, "label-counts": [1, 3]}),
+                "scales": ConfigRecord(dict.fromkeys(START, 0.5)),
+            }
+        )
+        return Message(content, reply_to=message)
+
+    grid = RecordingGrid(
+        Nodes(codes), tmp_path, kind="differences", scales="scales", count_unit="steps"
+    )
+    list(grid.send_and_receive(ask("train", record_of(START))))
+    grid.finish()
+    updates = {one.sender[-1]: one.body for one in read_messages(tmp_path)[1:]}
+    for number, update in updates.items():
+        assert isinstance(update, Update)
+        assert bool((update.delta["w"] == int(number) / 2).all())
+        assert update.examples is None
+        assert update.metrics["num-examples"] == 4

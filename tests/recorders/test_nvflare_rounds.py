@@ -21,9 +21,13 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import SERVER, Party
+from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.nvflare import RecordingWidget
 from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRoundRecorder, site_party
+from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
 from overheard.recorders.run_info import RunInfo
+from overheard.report.show import show
 
 ONE, TWO = Party("client/one"), Party("client/two")
 START = np.array([1.0, 2.0], np.float32)
@@ -52,13 +56,17 @@ def broken() -> Shareable:
 class Recording:
     """A recorder driven by hand, and its transcript."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, reading: ReplyReading = AS_WEIGHTS, recipe: Recipe | None = None
+    ) -> None:
         self.folder = folder
         self.rounds = NvflareRoundRecorder(
             AsyncWriter(folder, RunInfo("nvflare")),
             SERVER,
             sizes=str(MetaKey.NUM_STEPS_CURRENT_ROUND),
             keep_error_texts=False,
+            reading=reading,
+            recipe=recipe,
         )
 
     def ask(self, number: int | None, *sites: Party, weights: np.ndarray = START) -> None:
@@ -242,3 +250,116 @@ def test_an_invalid_file_name_becomes_a_fixed_digest(name: str) -> None:
     assert site_party(name) == site_party(name)
     assert site_party(name).startswith("client/renamed-")
     assert site_party(name) != site_party(name + "!")
+
+
+@pytest.mark.parametrize(
+    ("reading", "sent", "delta"),
+    [
+        (ReplyReading("differences"), [0.5, 1.0], [0.5, 1.0]),
+        (ReplyReading("gradients", 0.5), [2.0, -4.0], [-1.0, 2.0]),
+        (ReplyReading("differences", scales=0.25), np.array([4, -8], np.int8), [1.0, -2.0]),
+        (ReplyReading("differences", scales="step"), np.array([4, -8], np.int8), [2.0, -4.0]),
+        (ReplyReading("differences", scales="steps"), np.array([4, -8], np.int8), [4.0, -8.0]),
+    ],
+)
+def test_the_owner_of_a_run_says_what_results_hold(
+    tmp_path: Path, reading: ReplyReading, sent: object, delta: list[float]
+) -> None:
+    recording = Recording(tmp_path, reading)
+    recording.ask(0, ONE)
+    numbers = sent if isinstance(sent, np.ndarray) else np.array(sent, np.float32)
+    meta = {"step": 0.5, "steps": {"w": 1.0}}
+    recording.answer(0, ONE, DXO(DataKind.WEIGHTS, {"w": numbers}, meta).to_shareable())
+    body = recording.messages()[1].body
+    assert isinstance(body, Update)
+    assert body.delta["w"].tolist() == delta
+
+
+def test_codes_without_a_scale_are_not_stored(recording: Recording) -> None:
+    recording.ask(0, ONE)
+    codes = DXO(DataKind.WEIGHTS, {"w": np.array([4, -8], np.int8)}, {"loss": 0.5})
+    recording.answer(0, ONE, codes.to_shareable())
+    body = recording.messages()[1].body
+    assert isinstance(body, UnstoredMessage)
+    assert (body.kind, body.metrics) == ("codes", {"loss": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("unit", "recipe", "examples"),
+    [
+        ("examples", None, 12),
+        ("unknown", Recipe(rate=0.1, epochs=3, batch=8), None),
+        ("steps", None, None),
+        # 12 steps in 3 epochs are 4 batches of 8.
+        ("steps", Recipe(rate=0.1, epochs=3, batch=8), 32),
+    ],
+)
+def test_steps_are_not_taken_for_examples(
+    tmp_path: Path, unit: str, recipe: Recipe | None, examples: int | None
+) -> None:
+    recording = Recording(tmp_path, ReplyReading(count_unit=unit), recipe)
+    recording.ask(0, ONE)
+    recording.answer(0, ONE, result(DataKind.WEIGHTS, NUM_STEPS_CURRENT_ROUND=12))
+    body = recording.messages()[1].body
+    assert isinstance(body, Update)
+    assert body.examples == examples
+    assert body.metrics == ({} if unit == "examples" else {"NUM_STEPS_CURRENT_ROUND": 12.0})
+
+
+def test_nobody_stated_what_nvflares_own_key_counts() -> None:
+    assert RecordingWidget("run")._recorder._reading.count_unit == "unknown"
+    assert RecordingWidget("run", sizes="n")._recorder._reading.count_unit == "examples"
+    assert RecordingWidget("run", count_unit="steps")._recorder._reading.count_unit == "steps"
+    with pytest.raises(ValueError, match="rate is what the server"):
+        RecordingWidget("run", kind="gradients")
+
+
+def test_a_result_begins_from_the_model_of_the_round_that_it_tells(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, ReplyReading(began_in="began"))
+    for number, weights in enumerate((START, START + 7)):
+        recording.ask(number, ONE, weights=weights)
+        recording.answer(number, ONE, result(DataKind.WEIGHTS, began=0), weights)
+    recording.ask(2, ONE, weights=START + 9)
+    recording.answer(2, ONE, result(DataKind.WEIGHTS, began=5), START + 9)
+    recording.ask(3, ONE)
+    recording.answer(3, ONE, result(DataKind.WEIGHTS))
+    bodies = [one.body for one in recording.messages() if one.sender == ONE]
+    first, second, unknown, untold = bodies
+    assert isinstance(first, Update)
+    assert isinstance(second, Update)
+    assert first.delta["w"].tolist() == second.delta["w"].tolist() == [0.5, 0.5]
+    assert isinstance(unknown, UnstoredMessage)
+    assert unknown.reason == "it began in round 5, whose model is not kept"
+    assert isinstance(untold, UnstoredMessage)
+    assert untold.reason == "it does not tell the round that it began in, 'began'"
+
+
+@pytest.mark.parametrize(
+    "counts", [[3, 0, 5], {"cat": 3, "dog": 5}, "[3, 0, 5]", np.array([3, 5])]
+)
+def test_a_histogram_of_labels_in_metadata_is_named_as_one(
+    recording: Recording, counts: object
+) -> None:
+    recording.ask(0, ONE)
+    meta = {"NUM_STEPS_CURRENT_ROUND": 8, "label_counts": counts, "hospital": "St. Mary"}
+    recording.answer(0, ONE, result(DataKind.WEIGHTS, **meta))
+    body = recording.messages()[1].body
+    assert isinstance(body, Update)
+    assert sum(body.metrics.values()) == 8
+    assert body.texts == ("hospital",)
+    name, text = show(recording.folder).facts[0]
+    assert name == "told"
+    assert text.startswith("label_counts is a histogram of labels in clear text")
+
+
+def test_weights_that_are_encrypted_are_read_by_nobody(recording: Recording) -> None:
+    recording.ask(0, ONE)
+    meta = {MetaKey.PROCESSED_ALGORITHM: "CKKS", MetaKey.NUM_STEPS_CURRENT_ROUND: 8}
+    recording.answer(0, ONE, DXO(DataKind.WEIGHTS, {"w": b"secret"}, meta).to_shareable())
+    body = recording.messages()[1].body
+    assert isinstance(body, UnstoredMessage)
+    assert (body.kind, body.examples) == ("masked", 8)
+    assert (
+        "No party can read another party's individual updates."
+        in show(recording.folder).readers
+    )

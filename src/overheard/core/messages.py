@@ -149,9 +149,9 @@ class MissingReply:
 
 
 UnstoredKind = Literal["masked", "weights", "codes", "text", "bytes", "other"]
-"""What a message has that is not stored: weights that secure aggregation masks, so that nobody
-can read them; weights that do not fit the broadcast; whole-number codes of weights; text, such
-as trees in JSON; bytes; or anything else."""
+"""What a message has that is not stored: weights that secure aggregation masks or that are
+encrypted, so that nobody can read them; weights that do not fit the broadcast; whole-number
+codes of weights; text, such as trees in JSON; bytes; or anything else."""
 
 
 @dataclass(frozen=True, slots=True)
