@@ -54,6 +54,16 @@ def test_an_audit_without_runs_has_no_answer(small: Audit) -> None:
     assert answer_sentences(replace(small, arm_results=())) == ()
 
 
+def test_a_histogram_of_labels_in_clear_comes_first(small: Audit) -> None:
+    told = MetadataItem("labels", "counts is a histogram of labels, read by server\x1b")
+    arms = tuple(replace(arm, in_clear=(told,)) for arm in small.arms)
+    first, *_ = answers(replace(small, arms=arms))
+    assert first == (
+        "No attack is needed for label shares: counts is a histogram of labels, read by "
+        "server\\x1b."
+    )
+
+
 def test_what_attackers_know_and_what_is_in_clear_come_last(small: Audit) -> None:
     plan = 'threats = [{knows = ["recipe"]}]\n[data.people]\nshare = 0.25'
     names = (MetadataItem("names", "read"), MetadataItem("smells", "read"))

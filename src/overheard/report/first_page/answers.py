@@ -59,7 +59,8 @@ NEW_NAMES = (
 def answer_sentences(audit: Audit) -> tuple[str, ...]:
     """Return what leaks to whom: first without defenses, then what leaks only under others.
 
-    Last comes what attackers were assumed to know, and what is read without any attack.
+    Before it comes what is sent in clear text and is itself an answer. Last comes what
+    attackers were assumed to know, and what is read without any attack.
     """
     arm_results = audit.arm_results
     reference = reference_arm(arm_results)
@@ -67,11 +68,19 @@ def answer_sentences(audit: Audit) -> tuple[str, ...]:
         return ()
     others = [arm for arm in arm_results if arm is not reference]
     return (
+        *_told_answers(reference),
         *_reference_sentences(_place(reference, arm_results), reference, others),
         *_examples(audit, reference),
         *(text for arm in others for text in _further_leaks(arm, reference)),
         *_conditions(audit, reference),
     )
+
+
+def _told_answers(reference: ArmResult) -> Iterator[str]:
+    """State that label shares are known to whoever reads a histogram of labels."""
+    for one in reference.runs[0].in_clear:
+        if one.kind == "labels":
+            yield f"No attack is needed for label shares: {make_printable(one.text)}."
 
 
 def reference_arm(arm_results: Sequence[ArmResult]) -> ArmResult | None:
