@@ -33,6 +33,7 @@ from overheard.core.messages import Broadcast, Evaluation, MissingReply, Unstore
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import RecordingGrid
+from overheard.report.show import show
 
 NODES = (11, 2**63 + 5, 15)
 START = {"w": np.array([1.0, 2.0], np.float32), "b": np.array([0.5], np.float32)}
@@ -258,16 +259,35 @@ def test_evaluating_a_model_opens_the_round_that_trains_it(
     assert [len(one.readers) for one in read_messages(tmp_path)[::2]] == [1, 1, 1, 0]
 
 
-def test_passes_federated_analytics_without_a_model(
+def test_lists_replies_of_federated_analytics_without_a_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     grid = RecordingGrid(Nodes(answer), tmp_path)
     assert len(list(grid.send_and_receive(ask("query")))) == 3
     assert len(list(grid.send_and_receive(ask("query.count")))) == 3
-    assert caplog.text.count("'query' are not recorded") == 1
+    assert caplog.text.count("'query' are not stored") == 1
     assert len(list(grid.send_and_receive(ask("evaluate")))) == 3
     grid.finish()
-    assert outline(tmp_path) == ["0 Broadcast", *["0 Evaluation"] * 3]
+    assert outline(tmp_path) == [
+        *["0 UnstoredMessage"] * 6, "0 Broadcast", *["0 Evaluation"] * 3
+    ]  # fmt: skip
+    reply = read_messages(tmp_path)[0]
+    assert reply.readers == {SERVER}
+    assert isinstance(reply.body, UnstoredMessage)
+    assert reply.body.reason == "it is a reply to a message of the kind 'query'"
+    assert reply.body.metrics == {"loss": 0.5}
+
+
+def test_a_histogram_of_labels_that_is_asked_for_is_told_first(tmp_path: Path) -> None:
+    def count(message: Message) -> Message:
+        counts = MetricRecord({"num-examples": 9, "label-counts": [4, 5]})
+        return Message(RecordDict({"metrics": counts}), reply_to=message)
+
+    grid = RecordingGrid(Nodes(count), tmp_path)
+    list(grid.send_and_receive(ask("query")))
+    grid.finish()
+    name, text = show(tmp_path).facts[0]
+    assert (name, text.split(" is ")[0]) == ("told", "label-counts")
 
 
 def test_updates_are_relative_to_the_nodes_own_model(
@@ -302,8 +322,11 @@ def test_records_push_and_pull_and_warns_of_late_replies(
     grid.finish()
     assert outline(tmp_path) == [
         "0 Broadcast", "0 Update", "0 Update", "0 MissingReply",
-        "1 Broadcast", "1 Update",
+        "1 Broadcast", "1 Update", "1 UnstoredMessage",
     ]  # fmt: skip
+    late = read_messages(tmp_path)[-1].body
+    assert isinstance(late, UnstoredMessage)
+    assert (late.kind, late.reason) == ("weights", "it arrived after the end of its round")
     assert len(read_messages(tmp_path)[0].readers) == 3
     assert caplog.text.count("after the end of their round") == 1
 

@@ -26,6 +26,7 @@ from overheard.recorders.flower_contents import extract_arrays
 from overheard.recorders.flower_defenses import stated_defenses
 from overheard.recorders.flower_messages import (
     find_in_reply,
+    read_other_replies,
     read_replies,
     read_requests,
     unrecorded_kinds,
@@ -165,7 +166,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         if arrays is not None:
             content = RecordDict({"arrays": arrays})
             self._record(lambda: self._rounds.record_final_model(extract_arrays(content)))
-        self._record(self._end_round)
+        self._record(self._rounds.end_run)
+        self._record(self._names.write)
         self._scribe.close()
 
     def __enter__(self) -> "RecordingGrid":
@@ -252,7 +254,9 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     def _record_requests(self, messages: Sequence[Message]) -> None:
         self._rounds.record_requests(read_requests(messages))
         for kind in unrecorded_kinds(messages):
-            self._rounds.warn_once(f"messages of the kind {kind!r} are not recorded")
+            self._rounds.warn_once(
+                f"messages of the kind {kind!r} are not stored: replies to them are listed"
+            )
 
     def _record_run_config(self) -> None:
         """Write the settings of clients' training with which the run was started."""
@@ -266,6 +270,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
 
     def _record_replies(self, replies: Sequence[Message]) -> None:
         self._rounds.record_replies(read_replies(replies, self._sizes, self._reading))
+        for kind, others in read_other_replies(replies, self._sizes, self._reading).items():
+            self._rounds.list_replies(others, kind)
         for reply in replies:
             self._names.read_reply(
                 client(reply.metadata.src_node_id), partial(find_in_reply, reply)

@@ -15,7 +15,7 @@ from overheard.recorders.flower_contents import (
     read_config,
     read_numbers,
 )
-from overheard.recorders.flower_rounds import (
+from overheard.recorders.flower_replies import (
     FlowerReply,
     FlowerRequest,
     ReplyContent,
@@ -86,16 +86,35 @@ def read_replies(
     """
     received = time()
     return [
-        FlowerReply(
-            client(one.metadata.src_node_id),
-            partial(_read_content, one, sizes, reading),
-            _seconds(one.metadata),
-            received,
-            one.metadata.reply_to_message_id,
-        )
+        _reply(one, sizes, reading, received)
         for one in filter(is_recorded, messages)
         if not _has_only_keys(one)
     ]
+
+
+def read_other_replies(
+    messages: Sequence[Message], sizes: tuple[str, ...], reading: ReplyReading
+) -> dict[str, list[FlowerReply]]:
+    """Read replies to messages of kinds that a transcript cannot store, by their kind."""
+    found = dict[str, list[FlowerReply]]()
+    for one in messages:
+        if not is_recorded(one):
+            reply = _reply(one, sizes, reading, time())
+            found.setdefault(sanitize_text(_kind(one)), []).append(reply)
+    return found
+
+
+def _reply(
+    message: Message, sizes: tuple[str, ...], reading: ReplyReading, received: float
+) -> FlowerReply:
+    metadata = message.metadata
+    return FlowerReply(
+        client(metadata.src_node_id),
+        partial(_read_content, message, sizes, reading),
+        _seconds(metadata),
+        received,
+        metadata.reply_to_message_id,
+    )
 
 
 def find_in_reply(reply: Message, key: str) -> object:

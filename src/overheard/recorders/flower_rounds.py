@@ -5,31 +5,34 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, final
+from typing import final
 
 from overheard.core.messages import (
-    Aggregate,
     Broadcast,
     Evaluation,
     Message,
     MessageBody,
     MissingReply,
     Timestamps,
+    UnstoredKind,
     UnstoredMessage,
-    Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
-from overheard.recorders.async_writer import AsyncWriter, make_unstored
-from overheard.recorders.flower_arrays import (
-    ArrayDecoder,
-    PackedArrays,
-    align_records,
-    count_bytes,
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, count_bytes
+from overheard.recorders.flower_replies import (
+    FlowerReply,
+    FlowerRequest,
+    OnceLog,
+    ReplyError,
+    RequestKind,
+    UpdateReader,
+    decode_mean,
 )
-from overheard.recorders.replies.differences import Scales, UnstorableError, list_names
+from overheard.recorders.replies.differences import UnstorableError, list_names
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
-from overheard.recorders.replies.secure_aggregation import MASKED, leads_to
+from overheard.recorders.replies.secure_aggregation import MASKED
 from overheard.recorders.reply_values import AnswerMetadata, sanitize_text
 
 MAX_ERROR_LENGTH = 10_000
@@ -41,90 +44,8 @@ MAX_STARTS = 16
 ROUND_NAMES = ("server-round", "server_round", "current_round", "round")
 """Names under which apps tell clients the number of a round."""
 
-RequestKind = Literal["train", "evaluate"]
-
 _TO_SERVER = frozenset({SERVER})
 _LOG = logging.getLogger("overheard")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowerRequest:
-    """A request to one node.
-
-    Args:
-        node: the node.
-        kind: what the node is asked to do.
-        parts: the model that it is sent.
-        config: configuration in clear text, by name.
-        sent: when the request was made, in seconds since 1970; None = unknown.
-        message_id: returns the number of its message once that is sent; "" = it has none.
-        is_secure: whether secure aggregation masks the reply for the server.
-
-    """
-
-    node: Party
-    kind: RequestKind
-    parts: PackedArrays
-    config: Mapping[str, str]
-    sent: float | None = None
-    message_id: Callable[[], str] = str
-    is_secure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyContent:
-    """What a reply contains, if it contains no error.
-
-    Args:
-        arrays: its arrays.
-        metadata: its metadata.
-        record: the name of its only record of arrays; "" = it has several, or no names.
-        scales: the scales of codes that the reply or the app states.
-        began_in: number of the round whose model the client began from; None = not told.
-        is_masked: whether its arrays are masked by secure aggregation.
-
-    """
-
-    arrays: PackedArrays
-    metadata: AnswerMetadata
-    record: str = ""
-    scales: Scales | None = None
-    began_in: int | None = None
-    is_masked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyError:
-    """The error that a node sent in place of a reply.
-
-    Args:
-        name: its code.
-        text: what the node says of it, which may quote its data.
-
-    """
-
-    name: str
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowerReply:
-    """A reply of one node.
-
-    Args:
-        node: the node.
-        read: reads the content or the error, and may raise any error.
-        sent: when the reply was made, in seconds since 1970; None = unknown.
-        received: when it arrived; None = unknown.
-        reply_to: number of the request's message; "" = unknown.
-
-    """
-
-    node: Party
-    read: Callable[[], ReplyContent | ReplyError]
-    sent: float | None = None
-    received: float | None = None
-    reply_to: str = ""
 
 
 @final
@@ -165,13 +86,15 @@ class FlowerRoundRecorder:
         self._adds_mean = adds_mean
         self._starts = deque[tuple[int, PackedArrays]](maxlen=MAX_STARTS)
         self._trained = 0
+        # Replies that came before any round.
+        self._early: list[tuple[Party, UnstoredMessage, Timestamps]] = []
         self._scribe = scribe
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
         self._open: _OpenRound | None = None
         self._nodes = set[Party]()
-        self._warnings = _Warnings()
-        self._updates = _UpdateReader(self._decoder, reading, self._warnings)
+        self._warnings = OnceLog()
+        self._updates = UpdateReader(self._decoder, reading, self._warnings)
 
     def resume_round(self, parts: PackedArrays, messages: Sequence[Message]) -> None:
         """Write a round again that has no update yet, to continue it.
@@ -220,8 +143,50 @@ class FlowerRoundRecorder:
                 self._answer(request, reply)
             else:
                 self.warn_once(
-                    "replies that arrived after the end of their round are not recorded"
+                    "replies that arrived after the end of their round are not stored"
                 )
+                self._list_reply(reply, "it arrived after the end of its round")
+
+    def list_replies(self, replies: Sequence[FlowerReply], kind: str) -> None:
+        """List replies to messages of a kind that a transcript cannot store."""
+        for reply in replies:
+            self._list_reply(reply, f"it is a reply to a message of the kind {kind!r}")
+
+    def end_run(self) -> None:
+        """End the run; replies that came before any model make up a round of their own."""
+        self.end_round()
+        if self._early:
+            self._begin({})
+            self._scribe.commit()
+
+    def _list_reply(self, reply: FlowerReply, why: str) -> None:
+        """Record the clear text of a reply that cannot be stored, and that it was read."""
+        # Any error here comes from the sender's content.
+        try:
+            content = reply.read()
+        except Exception as error:
+            body = UnstoredMessage("other", f"{why}; {type(error).__name__} at reading it")
+        else:
+            if isinstance(content, ReplyError):
+                return
+            kind: UnstoredKind = "weights" if content.arrays else "other"
+            metadata = content.metadata
+            body = UnstoredMessage(
+                "masked" if content.is_masked else kind,
+                why,
+                metadata.examples,
+                metadata.metrics,
+                metadata.texts,
+            )
+        times = Timestamps(reply.sent, reply.received)
+        self._early.append((reply.node, body, times))
+        if self._open is not None:
+            self._write_early()
+
+    def _write_early(self) -> None:
+        for node, body, times in self._early:
+            self._scribe.write(node, _TO_SERVER, partial(replace, body), times=times)
+        self._early.clear()
 
     def end_round(self) -> None:
         """End the round; outstanding replies count as missing."""
@@ -281,6 +246,7 @@ class FlowerRoundRecorder:
             self._record_secure_mean(self._open, parts)
         self._scribe.begin_round((SERVER, *sorted(self._nodes)))
         self._open = _OpenRound(parts)
+        self._write_early()
 
     def _record_secure_mean(self, before: "_OpenRound", parts: PackedArrays) -> None:
         """Record what the server read of a round with masked replies, by the next broadcast."""
@@ -326,7 +292,7 @@ class FlowerRoundRecorder:
         known = [size for size in sizes if size is not None]
         total = sum(known) if len(known) == len(sizes) else None
         make = partial(
-            _decode_mean,
+            decode_mean,
             self._decoder,
             AS_WEIGHTS if after is None else self._reading,
             mean,
@@ -477,77 +443,3 @@ def _decode_broadcast(
     decoder: ArrayDecoder, parts: PackedArrays, config: Mapping[str, str]
 ) -> Broadcast:
     return Broadcast(decoder.decode_model(parts), config)
-
-
-@final
-class _Warnings:
-    """Logs each kind of warning once."""
-
-    def __init__(self) -> None:
-        self._kinds = set[str]()
-
-    def warn(self, what: str, kind: str = "") -> None:
-        """Log a warning, unless it, or another one of its kind, was logged already."""
-        if (kind or what) not in self._kinds:
-            self._kinds.add(kind or what)
-            _LOG.warning("overheard: %s", what)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _UpdateReader:
-    """Reads updates on the thread of the writer, to which it does not refer."""
-
-    decoder: ArrayDecoder
-    reading: ReplyReading
-    warnings: _Warnings
-
-    def read(
-        self, content: ReplyContent, start: PackedArrays, clear: UnstoredMessage
-    ) -> MessageBody:
-        """Return the update that a reply means, or else its clear text and why it has none."""
-        reading = self.reading
-        # Any error here comes from the sender's content.
-        try:
-            sent = align_records(content.arrays, content.record, start)
-            update = self.decoder.decode_update(
-                sent, start, reading.kind, reading.rate, content.scales
-            )
-        except Exception as error:
-            unstored = make_unstored(error)
-            self.warnings.warn(f"replies are not stored: {unstored.reason}", "unstored")
-            return replace(clear, kind=unstored.kind, reason=unstored.reason)
-        if update.absent:
-            names = list_names(update.absent)
-            self.warnings.warn(f"replies lack {names}: they count as unchanged", "absent")
-        if update.extra:
-            names = list_names(update.extra)
-            what = f"replies have {names}, which the broadcast lacks: they are not recorded"
-            self.warnings.warn(what, "extra")
-        return Update(
-            update.delta,
-            clear.examples,
-            clear.metrics,
-            texts=clear.texts,
-            absent=update.absent,
-        )
-
-
-def _decode_mean(
-    decoder: ArrayDecoder,
-    reading: ReplyReading,
-    mean: PackedArrays,
-    start: PackedArrays,
-    after: PackedArrays | None,
-    cohort: frozenset[Party],
-    examples: int | None,
-) -> Aggregate:
-    """Decode the mean of masked replies; if `after` is given, it must lead to that model."""
-    delta = decoder.decode_update(mean, start, reading.kind, reading.rate).delta
-    if after is not None:
-        models = [decoder.decode_model(one) for one in (start, after)]
-        if not leads_to(delta, *models):
-            raise UnstorableError(
-                "all replies are one object, which does not lead to the next model", "weights"
-            )
-    return Aggregate(delta, cohort, examples)

@@ -25,14 +25,14 @@ from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_arrays import PackedArray, PackedArrays
-from overheard.recorders.flower_rounds import (
+from overheard.recorders.flower_replies import (
     FlowerReply,
     FlowerRequest,
-    FlowerRoundRecorder,
     ReplyContent,
     ReplyError,
     RequestKind,
 )
+from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
 from overheard.recorders.replies.array_names import ArrayNames
 from overheard.recorders.replies.differences import ReplyKind, Scales
