@@ -42,6 +42,32 @@ def test_prints_a_summary_of_the_import_and_the_next_step(
     assert "4 weight files are intact." in shown.out
 
 
+def test_says_at_once_that_only_global_models_were_saved(
+    overheard: Command, exported: Path, tmp_path: Path
+):
+    for path in exported.rglob("client-*"):
+        path.unlink()
+    said = overheard("import", exported, "--out", tmp_path / "run")
+    assert said.code == 0
+    assert "1 rounds without an update of a client." in said.out
+    assert "No client's weights were found, only global models" in said.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--kind", "gradients"], "requires rate (--rate)"),
+        (["--rate", "0.1"], 'rate requires kind = "gradients"'),
+        (["--saved", "after"], "The replies in 0 were left out"),
+    ],
+)
+def test_options_say_how_files_are_read(
+    overheard: Command, exported: Path, tmp_path: Path, options: list[str], words: str
+):
+    said = overheard("import", exported, "--out", tmp_path / "run", *options)
+    assert words in said.out + said.err
+
+
 def test_refuses_torch_files_and_says_how_to_convert_them(
     overheard: Command, exported: Path, tmp_path: Path
 ):

@@ -128,6 +128,25 @@ def test_a_reply_may_have_begun_from_an_earlier_model(exported: Path, tmp_path: 
         import_recording(exported, tmp_path / "run")
 
 
+@pytest.mark.parametrize("clients", [[], ["0", "a"]])
+def test_global_models_alone_are_broadcasts_and_nobody_is_missing(
+    tmp_path: Path, clients: list[str]
+):
+    folder = tmp_path / "exported"
+    for number in range(3):
+        put(folder / f"{number}" / "global.npz", model(float(number)))
+    if clients:
+        (folder / "about.json").write_text(json.dumps({"clients": clients}))
+    imported = import_recording(folder, tmp_path / "run")
+    assert (imported.rounds, imported.updates, imported.missing) == (2, 0, 0)
+    assert "No client's weights were found" in imported.notes[0]
+    messages = open_transcript(tmp_path / "run").messages
+    assert models(tmp_path / "run") == [0.0, 1.0, 2.0]
+    assert len(messages) == 3
+    assert all(m.readers == {f"client/{name}" for name in clients} for m in messages)
+    assert import_recording(folder, tmp_path / "run") == imported
+
+
 def models(run: Path) -> list[float]:
     """First weight of each broadcast."""
     return [

@@ -36,9 +36,12 @@ def import_and_report(
 
 
 def _summary_lines(imported: ImportSummary, out: Path) -> list[str]:
+    replies = imported.updates + imported.missing
     lines = [
         f"{imported.rounds} rounds of {imported.clients} clients: {imported.updates} updates, "
         f"{imported.missing} missing updates."
+        if replies
+        else f"{imported.rounds} rounds without an update of a client."
     ]
     if imported.left_out:
         lines.append(

@@ -270,6 +270,13 @@ def _notes(rounds: _Rounds, about: ImportInfo, rewritten: set[Party]) -> Iterato
             f"Names of files were brought to one form of Unicode ({NAME_FORM}): they are "
             f"{printable_excerpt(', '.join(sorted(rewritten)))}."
         )
+    if not rounds.has_files:
+        yield (
+            "No client's weights were found, only global models, so nothing can be asked about "
+            "single clients. The change from one global model to the next is the mean of all "
+            "clients' updates, if the server does nothing else. Whoever receives both models "
+            "reads it: any client, also one that joins late."
+        )
     if rounds.left_out is not None:
         yield (
             f"The replies in {printable_excerpt(rounds.left_out.name)} were left out, as the "

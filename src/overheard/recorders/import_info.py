@@ -243,8 +243,8 @@ def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
     """Yield what contradicts itself in the statements on clients' files."""
     if about.kind == "gradients" and about.rate is None:
         yield (
-            'kind = "gradients" requires rate, the learning rate of the server that multiplies '
-            "a gradient: give both"
+            'kind = "gradients" requires rate (--rate), the learning rate of the server that '
+            "multiplies a gradient: give both"
         )
     if about.rate is not None and about.kind != "gradients":
         yield 'rate requires kind = "gradients": give both, or neither'
