@@ -23,10 +23,11 @@ PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
 def exported(tmp_path: Path) -> Path:
     """One round of two clients, and the final model."""
     folder = tmp_path / "exported"
-    for name in ("0/global", "0/client-0", "0/client-1", "1/global"):
+    first = {"0/global": 1.0, "0/client-0": 2.0, "0/client-1": 4.0, "1/global": 3.0}
+    for name, weight in first.items():
         path = folder / f"{name}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({"weight": torch.ones(2)}, path)
+        save_file({"weight": torch.tensor([weight, 1.0])}, path)
     return folder
 
 
@@ -36,6 +37,7 @@ def test_prints_a_summary_of_the_import_and_the_next_step(
     said = overheard("import", exported, "--out", tmp_path / "run")
     assert (said.code, said.err) == (0, "")
     assert "1 rounds of 2 clients: 2 updates, 0 missing updates." in said.out
+    assert "lead to the next broadcasts" in said.out
     assert f"overheard show {tmp_path / 'run'}" in said.out
     shown = overheard("show", tmp_path / "run", "--verify")
     assert "server reads the individual updates of 2 other parties." in shown.out
@@ -66,6 +68,63 @@ def test_options_say_how_files_are_read(
 ):
     said = overheard("import", exported, "--out", tmp_path / "run", *options)
     assert words in said.out + said.err
+
+
+RATE = 0.25
+
+
+def save_run(folder: Path, kind: str) -> None:
+    """Save three rounds of FedAvg over three clients, whose files hold this."""
+    generator = torch.Generator().manual_seed(0)
+    sent = torch.randn(4, 3, generator=generator)
+    for number in range(4):
+        place = folder / f"round-{number}"
+        place.mkdir(parents=True)
+        save_file({"w": sent}, place / "global.safetensors")
+        steps = 0.1 * torch.randn(3, 4, 3, generator=generator)
+        for client, step in enumerate(steps if number < 3 else ()):
+            content = {"weights": sent + step, "differences": step, "gradients": -step / RATE}
+            save_file({"w": content[kind]}, place / f"client-{client}.safetensors")
+        sent = sent + steps.mean(0)
+
+
+@pytest.mark.parametrize("stated", ["weights", "differences"])
+@pytest.mark.parametrize("kind", ["weights", "differences", "gradients"])
+def test_a_wrong_reading_of_files_is_told_with_the_option_that_mends_it(
+    overheard: Command, tmp_path: Path, kind: str, stated: str
+):
+    save_run(tmp_path / "exported", kind)
+    said = overheard(
+        "import", tmp_path / "exported", "--out", tmp_path / "run", "--kind", stated, "--quiet"
+    )
+    assert said.code == 0
+    if kind == stated:
+        assert (said.out, said.err) == ("", "")
+        return
+    assert "Warning: The replies do not lead to the next broadcasts" in said.err
+    mend = re.search(r"`overheard import (.*?)`", said.err)
+    assert mend is not None
+    again = overheard(
+        "import", tmp_path / "exported", "--out", tmp_path / "mended", *mend[1].split()
+    )
+    assert (again.code, again.err) == (0, "")
+    assert "The replies lead to the next broadcasts by the mean of the replies." in again.out
+
+
+def test_a_model_saved_after_its_round_is_told(overheard: Command, tmp_path: Path):
+    save_run(tmp_path / "exported", "weights")
+    for number in range(3):
+        shutil.copy(
+            tmp_path / "exported" / f"round-{number + 1}" / "global.safetensors",
+            tmp_path / "exported" / f"round-{number}" / "global.safetensors",
+        )
+    shutil.rmtree(tmp_path / "exported" / "round-3")
+    said = overheard("import", tmp_path / "exported", "--out", tmp_path / "run")
+    assert 'saved = "after"' in said.err
+    mended = overheard(
+        "import", tmp_path / "exported", "--out", tmp_path / "mended", "--saved", "after"
+    )
+    assert "The replies lead to the next broadcasts by the mean of the replies" in mended.out
 
 
 def test_refuses_torch_files_and_says_how_to_convert_them(

@@ -20,7 +20,10 @@ def import_and_report(
     errors: Console,
     quiet: bool,
 ) -> None:
-    """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`."""
+    """Import with a progress bar on `errors`; unless `quiet`, print a summary to `console`.
+
+    If the recording contradicts itself, it stays as it is, and `errors` says so.
+    """
     with progress_bar(errors, quiet) as on_step:
         imported = import_recording(
             folder,
@@ -33,6 +36,10 @@ def import_and_report(
     if not quiet:
         for line in _summary_lines(imported, out):
             console.print(escaped_text(line), soft_wrap=True)
+    if imported.proof.outcome == "contradicts":
+        first, *others = imported.proof.sentences
+        for line in (f"Warning: {first}", *others):
+            errors.print(escaped_text(line), soft_wrap=True)
 
 
 def _summary_lines(imported: ImportSummary, out: Path) -> list[str]:
@@ -49,4 +56,6 @@ def _summary_lines(imported: ImportSummary, out: Path) -> list[str]:
             "parameters."
         )
     lines.extend(imported.notes)
+    if imported.proof.outcome != "contradicts" and replies:
+        lines.append(imported.proof.finding)
     return [*lines, f"The run: {out}", f"Next step: overheard show {out}"]

@@ -19,7 +19,7 @@ class Device(enum.StrEnum):
 
 
 class FileContent(enum.StrEnum):
-    """What a client's file holds; see `ReplyKind` of the import."""
+    """What a client's file holds; see `ReplyKind`."""
 
     weights = "weights"
     differences = "differences"

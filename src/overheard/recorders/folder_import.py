@@ -12,6 +12,9 @@ from overheard.archive.manifest import Manifest
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.weights import tensor_shapes
+from overheard.consistency.check import check_recording
+from overheard.consistency.proof import RecordingProof
+from overheard.consistency.statement import state_step
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import (
     Aggregate,
@@ -52,6 +55,7 @@ class ImportSummary:
         updates: number of replies with weights.
         missing: number of missing replies.
         left_out: names of the tensors that the transcript omits.
+        proof: whether the replies, as they were read, lead from each global model to the next.
         notes: sentences on what else the import leaves out.
 
     """
@@ -61,6 +65,7 @@ class ImportSummary:
     updates: int
     missing: int
     left_out: tuple[str, ...]
+    proof: RecordingProof
     notes: tuple[str, ...] = ()
 
 
@@ -77,7 +82,8 @@ def import_recording(
 
     One message is in memory at a time. All names are checked before anything is written. If an
     import is stopped or fails, its output is a complete transcript of the earlier rounds, and
-    the same import continues from there.
+    the same import continues from there. At the end the recording is checked; if it contradicts
+    itself, the summary says so, and the recording stays as it is.
 
     Args:
         folder: folder with a subfolder for each round, or of an experiment of Fed-BioMed; see
@@ -97,7 +103,8 @@ def import_recording(
     """
     _refuse_nested(folder, out)
     run = read_run(folder, ImportOptions(kind, rate, saved))
-    recorder = Recorder(out, _manifest(run))
+    manifest = _manifest(run)
+    recorder = Recorder(out, manifest)
     done, ticker = recorder.committed_rounds(), _Progress(on_progress, run.message_count)
     if done > run.round_count:
         raise _another_import(out, f"it has {done} rounds")
@@ -114,6 +121,7 @@ def import_recording(
         run.update_count,
         run.missing_count,
         run.left_out,
+        check_recording(out, state_step(manifest)),
         run.notes,
     )
 

@@ -58,7 +58,11 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 def test_a_real_experiment_becomes_a_run(plain: Path, tmp_path: Path) -> None:
     imported = import_recording(plain, tmp_path / "run")
-    assert imported == ImportSummary(rounds=4, clients=3, updates=12, missing=0, left_out=())
+    # Fed-BioMed weights replies by their numbers of samples.
+    assert (imported.proof.outcome, imported.proof.reason) == ("follows", None)
+    assert imported == ImportSummary(
+        rounds=4, clients=3, updates=12, missing=0, left_out=(), proof=imported.proof
+    )
     assert verify_transcript(tmp_path / "run") == 17  # 5 models, 4 x 3 updates
     messages = open_transcript(tmp_path / "run").messages
     assert [m.round for m in messages if isinstance(m.body, Broadcast)] == [0, 1, 2, 3, 4]
