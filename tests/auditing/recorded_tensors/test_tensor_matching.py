@@ -199,6 +199,7 @@ class Tied(nn.Module):
 def test_a_tensor_of_two_layers_is_found_under_either_name():
     both = {name: one.detach() for name, one in Tied().state_dict().items()}
     assert matched(both, Tied()).copies == (("head.weight", "code.weight"),)
+    assert "the last layer shares code.weight" in matched(both, Tied()).notes[0]
     assert matched(listed("arr_{}".format)(both), Tied()).copies == (("arr_3", "arr_0"),)
     for gone, there in (("head.weight", "code.weight"), ("code.weight", "head.weight")):
         one = {name: tensor for name, tensor in both.items() if name != gone}
@@ -345,6 +346,12 @@ def test_quantised_weights_are_called_quantised():
         assert "quantised" not in said
 
 
+def test_hostile_names_are_refused_in_time():
+    names = ("9" * 10_000, "." * 10_000, "/" * 10_000, "_" * 10_000 + ":" * 10_000)
+    assert ANOTHER_MODEL in reason({name: torch.ones(1) for name in names}, network())
+    assert ANOTHER_MODEL in reason({"." * 100_000: torch.ones(1)}, network())
+
+
 def test_names_in_an_error_are_printable():
     said = reason({"\x1b[31mrot": torch.ones(2)}, network())
     assert "\x1b" not in said
@@ -352,10 +359,11 @@ def test_names_in_an_error_are_printable():
 
 
 def test_further_records_do_not_count_as_layers():
-    control = {f"c/{name}": one for name, one in sent().items()}
-    found = match_records(tensor_shapes(sent() | control), (), network())
-    assert isinstance(found, TensorMatch)
-    assert found.names["0.weight"] == "0.weight"
+    for scheme in (dict, listed(str)):
+        recorded = scheme(sent()) | {f"c/{name}": one for name, one in scheme(sent()).items()}
+        found = match_records(tensor_shapes(recorded), (), network())
+        assert isinstance(found, TensorMatch)
+        assert list(found.names.values()) == list(scheme(sent()))
 
 
 def test_tensors_that_stay_at_home_have_no_place_in_a_list():

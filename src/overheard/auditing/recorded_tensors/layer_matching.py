@@ -35,7 +35,7 @@ ROLES: Mapping[str, str] = MappingProxyType(
 KERNELS = frozenset({"kernel", "depthwise_kernel", "w"})
 """Parts that only Keras and JAX use; they have the axes inputs, outputs."""
 
-_NUMBER = re.compile(r"_?(\d+)")
+_NUMBER = re.compile(r"_?(\d{1,18})")
 _ENDING = re.compile(r":\d+$|/\.ATTRIBUTES/VARIABLE_VALUE$")
 """What TensorFlow appends to names."""
 

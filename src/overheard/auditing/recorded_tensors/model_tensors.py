@@ -123,19 +123,19 @@ def match_records(
         The match, or what differs from the record that has most of the model.
 
     """
-    # Names with slashes may be those of records, or of layers.
-    records = {f"{name}/" if name else "" for name in group_by_record(shapes)}
-    prefixes = ["", *sorted(records - {""})] if record is None else [f"{record}/"]
-    tensors = network_tensors(network, at_home)
-    found = {
-        prefix: match_tensors(
-            _in_record(shapes, prefix),
-            tensors,
-            left_out=[*_in_record(dict.fromkeys(left_out, ()), prefix)],
-            stated=stated,
-        )
-        for prefix in prefixes
-    }
+    tensors, records = network_tensors(network, at_home), _split(shapes)
+    absent = _split(dict.fromkeys(left_out, ()))
+    # Names with slashes may be those of layers, so that all tensors may be the model.
+    candidates = (
+        [("", shapes), *records.items()]
+        if record is None
+        else [(f"{record}/", records.get(f"{record}/", {}))]
+    )
+    found = dict[str, TensorMatch | TensorMismatch]()
+    for prefix, part in candidates:
+        if not isinstance(found.get(prefix), TensorMatch):
+            names = left_out if part is shapes else absent.get(prefix, {})
+            found[prefix] = match_tensors(part, tensors, left_out=names, stated=stated)
     fitting = {
         prefix: one.in_record(prefix)
         for prefix, one in found.items()
@@ -150,19 +150,21 @@ def match_records(
         return fitting.get("") or next(iter(fitting.values()))
     if f"{DEFAULT_RECORD}/" in fitting:
         return fitting[f"{DEFAULT_RECORD}/"]
-    names = ", ".join(printable_excerpt(one.removesuffix("/")) for one in fitting)
+    names = ", ".join(printable_excerpt(one.removesuffix("/")) for one in sorted(fitting))
     return TensorMismatch(
         f"several records have the tensors of the model: {names}. Set training.record of the "
         "plan to the one that is the model"
     )
 
 
-def _in_record(shapes: Shapes, prefix: str) -> dict[str, tuple[int, ...]]:
-    return {
-        name.removeprefix(prefix): shape
-        for name, shape in shapes.items()
-        if name.startswith(prefix)
-    }
+def _split(shapes: Shapes) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return the tensors of each record, by its name with a slash; "" = those of none."""
+    records = dict[str, dict[str, tuple[int, ...]]]()
+    for name, shape in shapes.items():
+        record, slash, tensor = name.partition("/")
+        prefix = record + slash if slash else ""
+        records.setdefault(prefix, {})[tensor if slash else name] = shape
+    return records
 
 
 def _check_copies(recording: Path, whole: Transcript, match: TensorMatch) -> None:

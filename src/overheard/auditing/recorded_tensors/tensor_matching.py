@@ -36,6 +36,12 @@ WRAPPERS = frozenset(
 NAMED_ADAPTERS = ("lora_", "modules_to_save")
 """How parts of names begin after which PEFT may put the name of an adapter, or not."""
 
+MOST_PARTS = 20
+"""The most first parts of names that are compared without."""
+
+NUMBER = re.compile(r"(\d{1,18})")
+"""A number in a name; longer ones are no positions."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ def match_tensors(
         return TensorMismatch("the plan's training.model has no parameter that is trained")
     for match in (_match_names, _match_positions, _match_layer_names):
         found = match(recorded, tensors)
+        if isinstance(found, TensorMatch):
+            return replace(found, notes=(*found.notes, *_sharing_note(tensors)))
         if found is not None:
             return found
     named = _best_names(recorded, tensors)
@@ -121,6 +129,19 @@ def match_tensors(
         describe_differences(description, tensors),
     )
     return TensorMismatch("; ".join(filter(None, notes)), len(nearest))
+
+
+def _sharing_note(tensors: NetworkTensors) -> tuple[str, ...]:
+    """Return a note if the last layer has a tensor that another layer has too."""
+    shared = [
+        name for name, sent in tensors.names.items() if name != sent and sent in tensors.last
+    ]
+    if not shared:
+        return ()
+    return (
+        f"the last layer shares {printable_excerpt(tensors.names[shared[0]])} with another "
+        "layer, and attacks that read it read the changes of both",
+    )
 
 
 def plain_name(name: str) -> str:
@@ -183,8 +204,8 @@ def _namings(recorded: Shapes, tensors: NetworkTensors) -> Iterator[dict[str, st
     yield {name: name for name in tensors.names if name in recorded}
     ours = _without_clashes(tensors.names)
     theirs = _without_clashes(recorded)
-    for shared in range(_shared_parts(theirs) + 1):
-        for own in range(_shared_parts(ours) + 1):
+    for shared in range(min(_shared_parts(theirs), MOST_PARTS) + 1):
+        for own in range(min(_shared_parts(ours), MOST_PARTS) + 1):
             short = {_without_parts(name, shared): one for name, one in theirs.items()}
             yield {
                 one: short[_without_parts(name, own)]
@@ -306,11 +327,11 @@ def sort_positions(names: Collection[str]) -> tuple[str, ...]:
     short = {name: re.sub(r":0$", "", name) for name in names}
     first = min(short.values(), key=len, default="")
     parts = {
-        name: re.split(r"(\d+)", f"{one}_0" if one == first and len(names) > 1 else one)
+        name: NUMBER.split(f"{one}_0" if one == first and len(names) > 1 else one)
         for name, one in short.items()
     }
     if any(one[0::2] != next(iter(parts.values()))[0::2] for one in parts.values()):
-        parts = {name: re.split(r"(\d+)", one) for name, one in short.items()}
+        parts = {name: NUMBER.split(one) for name, one in short.items()}
     texts = {tuple(one[0::2]) for one in parts.values()}
     numbers = {name: tuple(map(int, one[1::2])) for name, one in parts.items()}
     if len(texts) != 1 or len(set(numbers.values())) < len(names) or not all(numbers.values()):
