@@ -27,7 +27,7 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     match_model_tensors,
     select_matched_tensors,
 )
-from overheard.auditing.recorded_tensors.tensor_matching import TensorMatch
+from overheard.auditing.recorded_tensors.tensor_match import TensorMatch
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run_records import complete_run_record, recorded_defenses
 from overheard.auditing.simulate import build_federation

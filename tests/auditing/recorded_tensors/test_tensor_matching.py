@@ -13,11 +13,8 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     select_matched_tensors,
 )
 from overheard.auditing.recorded_tensors.network_tensors import network_tensors
-from overheard.auditing.recorded_tensors.tensor_matching import (
-    TensorMatch,
-    TensorMismatch,
-    match_tensors,
-)
+from overheard.auditing.recorded_tensors.tensor_match import TensorMatch, TensorMismatch
+from overheard.auditing.recorded_tensors.tensor_matching import match_tensors
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript

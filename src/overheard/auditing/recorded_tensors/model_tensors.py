@@ -10,11 +10,8 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.tensor_records import group_by_record
 from overheard.archive.weights import Shapes, tensor_shapes
 from overheard.auditing.recorded_tensors.network_tensors import network_tensors
-from overheard.auditing.recorded_tensors.tensor_matching import (
-    TensorMatch,
-    TensorMismatch,
-    match_tensors,
-)
+from overheard.auditing.recorded_tensors.tensor_match import TensorMatch, TensorMismatch
+from overheard.auditing.recorded_tensors.tensor_matching import match_tensors
 from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, Update, Weights
