@@ -490,7 +490,7 @@ def test_recomputes_the_epsilon_of_recorded_noise(unchecked: Audit):
     # Phi(mu / 2 - e / mu) - exp(e) Phi(-mu / 2 - e / mu) at mu = 2.
     assert found.one_round == pytest.approx(9.997, abs=0.01)
     assert line.accounted.run.rounds == 2
-    assert line.verdict == "overclaimed"
+    assert line.verdict == "false"
 
 
 @pytest.mark.slow
@@ -499,9 +499,9 @@ def test_recomputes_the_epsilon_of_recorded_noise(unchecked: Audit):
     [
         # As `LocalDpMod` with a sensitivity of 1e-4 where the clip is 1, and as `SVTPrivacy`.
         (Mechanism(4.8e-5, 1.0, 1e-5, "client", "client", stated=10.0, stated_for="round"),
-         "overclaimed"),
+         "false"),
         (Mechanism(2.0, 1.0, 1e-5, "client", "client", stated=0.1, stated_for="round",
-                   unproven="a sparse vector that never stops"), "flawed"),
+                   unproven="a sparse vector that never stops"), "not confirmed"),
     ],
     ids=["a sensitivity too small", "no proof"],
 )  # fmt: skip
@@ -518,4 +518,5 @@ def test_flags_recorded_mechanisms_with_broken_claims(
     lines = epsilon_results(found)
     assert {line.verdict for line in lines} == {standing}
     told = render_page(found)
-    assert "Does not hold" in told
+    assert ("Does not hold" in told) == (standing == "false")
+    assert (stated.unproven or "claim is false") in told

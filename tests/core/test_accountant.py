@@ -12,11 +12,11 @@ from overheard.core.accountant import (
     format_epsilon,
     gaussian_epsilon,
     renyi_epsilon,
-    sampled_epsilon,
 )
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import Mechanism
+from overheard.core.sampled_accountant import fixed_size_epsilon
 from tests.core.closed_form_epsilon import closed_epsilon
 
 
@@ -43,14 +43,14 @@ def test_gaussian_epsilon_is_that_of_the_accountant(
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("noise_multiplier", [1.0, 2.0, 5.0])
-def test_sampled_epsilon_lies_between_the_exact_one_and_that_without_sampling(
+def test_fixed_size_epsilon_lies_between_the_exact_one_and_that_without_sampling(
     rate: float, noise_multiplier: float
 ) -> None:
     # Balle, Barthe and Gaboardi 2018, Theorem 10, tight for replacing one of a sample drawn
     # without replacement: delta' = q delta at epsilon' = log(1 + q (exp(epsilon) - 1)).
     exact = math.log1p(rate * math.expm1(closed_epsilon(1 / noise_multiplier, 1e-5 / rate)))
     without = closed_epsilon(1 / noise_multiplier, 1e-5)
-    assert exact <= sampled_epsilon(noise_multiplier, 1, 1e-5, rate) <= without
+    assert exact <= fixed_size_epsilon(noise_multiplier, 1, 1e-5, rate) <= without
 
 
 def test_epsilons_are_rounded_up_and_meaningless_ones_marked() -> None:
@@ -70,7 +70,7 @@ def test_the_error_without_the_accountant_says_what_to_install(
     with pytest.raises(PlanError, match=r"pip install '\.\[dp\]'"):
         gaussian_epsilon(1.0, 1, 1e-5)
     with pytest.raises(PlanError, match=r"pip install '\.\[dp\]'"):
-        sampled_epsilon(1.0, 1, 1e-5, 0.5)
+        fixed_size_epsilon(1.0, 1, 1e-5, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_replacing_a_client_has_the_epsilon_of_half_the_noise() -> None:
 @pytest.mark.slow
 def test_sampling_lowers_epsilon_and_the_epsilon_without_it_is_stated_too() -> None:
     promise = promise_of(DpFedavg(1.0, 4.0), 20, sampling_rate=0.1)
-    # mu = sqrt(20) / (4 / 2) if it is known who was sampled. For 2.24 see `sampled_epsilon`.
+    # mu = sqrt(20) / (4 / 2) if it is known who was sampled. For 2.24 see `fixed_size_epsilon`.
     known = closed_epsilon(math.sqrt(20) / 2, 1e-5)
     assert epsilon_in(promise) == 2.25
     found = re.search(r"epsilon (\S+) against parties that know who was sampled", promise)

@@ -42,15 +42,17 @@ def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
     # mu = 2 / 4: the closed form is 1.993; Renyi divergences give more.
     assert audited["Recomputed: PLD / RDP"].startswith("2.00 / 2.1")
     assert float(audited["Measured: lower bound"]) <= 2.0
-    assert audited["Verdict"].startswith("holds as far as measured (peek, 250 members")
+    assert audited["Verdict"].startswith(
+        "claim holds for its settings; holds as far as measured (peek, 250 members"
+    )
     for part in (
         "multiplier 4",
         "added by the client",
         "clip 1",
         "enforced by the client",
-        "all data of a client",
+        "all data of a client, replaced by another",
         "1 round,",
-        "sampling rate 1",
+        "no sampling of clients",
         "delta 1e-05",
     ):
         assert part in audited["Mechanism"]
@@ -88,9 +90,9 @@ def test_a_claim_that_holds_has_no_sentence() -> None:
     assert "Does not hold" not in render_page(with_verdicts(audited))
 
 
-def test_an_overclaim_is_reported_with_both_figures() -> None:
+def test_a_false_claim_is_reported_with_the_lower_bound() -> None:
     (sentence,) = epsilon_sentences(epsilon_results(audit_of(replace(WEAK, stated=0.1)))[:1])
-    assert "epsilon 0.1 is promised, 0.7" in sentence
+    assert "epsilon 0.1 is promised, and with its settings no epsilon below 0.7" in sentence
 
 
 def test_a_meaningless_epsilon_is_reported_as_such() -> None:
@@ -105,9 +107,9 @@ def test_epsilon_with_sampling_is_shown_besides() -> None:
     sampled = audit_of(
         DpFedavg(1.0, 4.0).mechanism(), run=RunParameters(20, 0.1, sampling_rate=0.1)
     )
-    # For 2.24 see `sampled_epsilon`.
+    # For 2.24 see `fixed_size_epsilon`.
     assert cells(sampled)["Recomputed: PLD / RDP"].endswith("; with sampling: 2.25")
-    assert "sampling rate 0.1" in cells(sampled)["Mechanism"]
+    assert "a fixed number of clients sampled a round (rate 0.1)" in cells(sampled)["Mechanism"]
 
 
 def test_without_the_accountant_the_table_says_how_to_install_it(
@@ -165,8 +167,10 @@ def test_a_promise_for_a_round_stands_beside_the_epsilon_of_a_round() -> None:
     assert re.search(r"Its settings give an epsilon of 0\.7\d per round and 2\.\d\d for the "
                      "whole run", told)  # fmt: skip
     (broken,) = epsilon_sentences(found)
-    assert "epsilon 0.5 per round is promised, 0.7" in broken
-    assert "per round is recomputed (PLD)." in broken
+    assert "epsilon 0.5 per round is promised, and with its settings no epsilon below 0.7" in (
+        broken
+    )
+    assert "per round can be true." in broken
 
 
 def test_two_mechanisms_of_an_arm_are_both_told() -> None:
@@ -183,7 +187,7 @@ def test_sampling_is_not_told_to_protect_from_the_server() -> None:
     found = epsilon_results(audit_of(WEAK))[0]
     recomputed = found.accounted.recomputed
     assert recomputed is not None
-    drawn = replace(recomputed, pld=8.0, subsampled=0.5)
+    drawn = replace(recomputed, pld=8.0, rdp=8.5, subsampled=0.5)
     (told,) = epsilon_summaries(
         [replace(found, accounted=replace(found.accounted, recomputed=drawn))]
     )

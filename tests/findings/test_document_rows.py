@@ -24,6 +24,7 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
         "refused": 2.0,
         "unlike": 2.0,
         "unchecked": 2.0,
+        "not confirmed": 2.0,
         "unaccounted": None,
         "contradicted": None,
     }
@@ -33,6 +34,36 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
 @pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
 def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
     assert read(verdict, ceiling=None).guaranteed_epsilon == inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "guaranteed"),
+    [
+        ({"ceiling": 2.0}, 2.0),
+        # No upper bound is known, or an infinite one.
+        ({"ceiling": None, "is_recomputed": False}, None),
+        ({"ceiling": None, "is_recomputed": True, "pld": None}, inf),
+        ({"ceiling": None, "is_recomputed": True, "pld": 3.0}, None),
+    ],
+)
+def test_an_unconfirmed_claim_guarantees_the_upper_bound(
+    changes: dict[str, object], guaranteed: float | None
+):
+    row = read("not confirmed", claim="not confirmed", doubt="nobody told", **changes)
+    assert (row.guaranteed_epsilon, row.reason) == (guaranteed, "nobody told")
+
+
+def test_a_claim_that_an_older_version_called_too_small_is_not_confirmed():
+    row = read("overclaimed", claimed=1.0, claimed_for="run")
+    assert (row.verdict, row.claim) == ("not confirmed", None)
+    assert row.reason.endswith("with an upper bound alone: audit again")
+    assert (row.relation, row.record_sampling, row.rounds_text) == (None, None, "")
+
+
+def test_says_of_how_many_planned_rounds_a_recording_has():
+    assert read("holds", rounds=300, recorded_rounds=3).rounds_text == (
+        "3 of 300 rounds recorded"
+    )
 
 
 PROVEN = bound(2.5)
@@ -62,7 +93,7 @@ def test_refuses_a_verdict_that_contradicts_its_numbers(
         read(verdict, **changes)
 
 
-@pytest.mark.parametrize("verdict", ["holds", "overclaimed"])
+@pytest.mark.parametrize("verdict", ["holds", "false"])
 def test_the_lower_bound_may_exceed_the_ceiling_of_another_neighbouring_relation(verdict: str):
     assert read(verdict, measured=PROVEN).measured is not None  # 2.5, and the ceiling is 2
 

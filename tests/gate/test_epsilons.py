@@ -42,7 +42,8 @@ BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
     "contradicted": ("inconclusive", "fail", "inconclusive"),
-    "overclaimed": ("fail", "pass", "fail"),
+    "false": ("fail", "pass", "fail"),
+    "not confirmed": ("pass", "pass", "inconclusive"),
     "flawed": ("fail", "pass", "fail"),
     "uncovered": ("fail", "pass", "fail"),
     "unasked": ("pass", "inconclusive", "inconclusive"),
@@ -88,7 +89,7 @@ def test_a_proven_epsilon_is_limited_and_reported_with_its_attack():
     assert (verdict.limit, verdict.why) == ("proven at most 0.4", "by peek")
 
 
-@pytest.mark.parametrize("verdict", ["flawed", "uncovered", "overclaimed", "unaccounted"])
+@pytest.mark.parametrize("verdict", ["flawed", "uncovered", "false", "unaccounted"])
 def test_an_unmeasured_epsilon_is_inconclusive(verdict: str):
     said = only(rule(PROVEN), told(epsilon_row(verdict, measured=None)))
     assert said.status == "inconclusive"
@@ -107,13 +108,26 @@ def test_says_if_a_claim_holds_but_is_too_large_to_protect():
     )
 
 
+def test_says_why_a_claim_is_not_confirmed_and_of_how_many_rounds_it_is():
+    few = {"rounds": 300, "recorded_rounds": 3}
+    unsure = epsilon_row("not confirmed", claim="not confirmed", doubt="no sampling is stated")
+    verdict = only(rule(CLAIMS), told(unsure | few))
+    assert verdict.status == "inconclusive"
+    assert verdict.why.endswith("may be true: no sampling is stated; 3 of 300 rounds recorded")
+    limited = only(rule({"guaranteed_at_most": 1.0}), told(epsilon_row("holds") | few))
+    assert (limited.status, limited.why) == (
+        "fail",
+        "for all data of a client, at delta 1e-05; 3 of 300 rounds recorded",
+    )
+
+
 def test_checks_all_rows_that_match_the_rule():
     now = told(
         epsilon_row(),
         epsilon_row("uncovered", defense="DpFedavg()"),
         epsilon_row(defense="DpFedavg()", observers=[]),
         epsilon_row("violated", observers=["server", "client/0"]),
-        epsilon_row("overclaimed", arm="more"),
+        epsilon_row("false", arm="more"),
         arms=("noisy", "more"),
     )
     assert statuses(rule(CLAIMS), now) == ["pass", "fail", "fail", "fail"]

@@ -62,7 +62,7 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
         lambda: audit_of(STRONG, noisy_finding(0.1, **FEW)),
         ("inconclusive", "fail", "inconclusive"),
     ),
-    "overclaimed": (
+    "false": (
         lambda: audit_of(replace(STRONG, stated=0.1)),
         ("fail", "inconclusive", "fail"),
     ),
@@ -110,8 +110,9 @@ def test_a_report_distinguishes_infinite_from_unknown_epsilon(
     assert statuses(reported(audit_of(weak), tmp_path), GUARANTEED) == ["fail"]
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     assert statuses(reported(audit_of(weak), tmp_path), GUARANTEED) == ["inconclusive"]
+    # A stated epsilon that nobody recomputed guarantees nothing.
     stated = replace(weak, stated=2.0)
-    assert statuses(reported(audit_of(stated), tmp_path), GUARANTEED) == ["pass"]
+    assert statuses(reported(audit_of(stated), tmp_path), GUARANTEED) == ["inconclusive"]
     flawed = replace(weak, bounded_at=None)
     assert statuses(reported(audit_of(flawed), tmp_path), GUARANTEED) == ["fail"]
 
@@ -126,7 +127,7 @@ def test_exports_contain_the_epsilon_verdicts(tmp_path: Path):
         r"| **fail** | covered | noisy\; LocalDp\; server | epsilon |  | guaranteed at" in page
     )
     assert (
-        "nothing is guaranteed: the claimed epsilon is smaller than that of its settings |"
+        "nothing is guaranteed: the claimed epsilon is below the smallest one that can be true"
         in page
     )
     assert 'name="noisy; LocalDp; server; epsilon"' in as_junit(checked)

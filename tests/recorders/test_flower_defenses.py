@@ -84,7 +84,7 @@ def test_fixed_clipping_adds_noise_after_the_server_reads_updates(
 
 def test_without_an_accountant_client_weights_are_unbounded() -> None:
     strategy = DifferentialPrivacyServerSideFixedClipping(FedAvg(), 1.0, 1.0, 10)
-    assert "accountant" in mechanism_of(strategy).flaw
+    assert "accountant" in mechanism_of(strategy).unproven
 
 
 def test_with_an_accountant_the_guarantee_uses_its_relation_and_delta() -> None:

@@ -111,7 +111,7 @@ def test_the_manifest_flags_the_sparse_vector_technique(run: Path) -> None:
     assert defense.name == "svt_privacy"
     assert defense.mechanism is not None
     assert (defense.mechanism.stated, defense.mechanism.stated_for) == (0.1, "round")
-    assert "Lyu, Su and Li 2017" in defense.mechanism.flaw
+    assert "Lyu, Su and Li 2017" in defense.mechanism.unproven
     assert read_manifest(run / "sites" / "site-1" / "before").defenses == ()
 
 

@@ -19,7 +19,7 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.core.errors import OutputError, TranscriptError
-from overheard.core.mechanism import Mechanism, Site
+from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -79,6 +79,8 @@ class Manifest:
             so that () means none and not that nobody told.
         algorithm: the algorithm of a recording with its settings, such as
             "FedProx(mu=0.1, mean='examples')"; "" if unknown, or if `protocol` has it.
+        sampling: how the clients of a round were sampled; None = not stated, or `protocol` has
+            it.
 
     """
 
@@ -102,6 +104,7 @@ class Manifest:
     left_out: tuple[str, ...] = ()
     are_defenses_stated: bool = False
     algorithm: str = ""
+    sampling: ClientSampling | None = None
     overheard: str = _OVERHEARD
     torch: str = _TORCH
     python: str = platform.python_version()

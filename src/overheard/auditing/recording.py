@@ -7,6 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
+from overheard.archive.asked_rounds import count_asked_rounds
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -16,6 +17,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
+from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.judging.run_truth import RunTruth
@@ -29,9 +31,14 @@ from overheard.auditing.recorded_tensors.model_tensors import (
 )
 from overheard.auditing.recorded_tensors.tensor_match import TensorMatch
 from overheard.auditing.recorded_truth import read_recorded_truth
-from overheard.auditing.run_records import complete_run_record, recorded_defenses
+from overheard.auditing.run_records import (
+    complete_run_record,
+    recorded_defenses,
+    recorded_run,
+)
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import count_cells, name_observers_of_run
+from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import Party
@@ -168,8 +175,8 @@ class CheckedRecording:
             whole: messages of the recording.
             transcript: the same, with the parameters of the plan's model only.
             truth: the ground truth; None if unknown.
-            rounds: the number of rounds with updates so far, which have spent epsilon; None =
-                those of these messages.
+            rounds: the number of rounds with updates of a run that goes on, which have spent
+                epsilon; None = the messages are all that there are.
 
         Raises:
             PlanError: if an attacker knows defenses that no arm of the plan has.
@@ -181,7 +188,7 @@ class CheckedRecording:
         record = ArmRun(
             RECORDED,
             seed,
-            recorded_defenses(manifest, len(numbers) if rounds is None else rounds),
+            recorded_defenses(manifest, self._accounted_run(whole, rounds)),
             (truth or EMPTY_GROUND_TRUTH).accuracy,
             missing=0,
             answers=0,
@@ -200,6 +207,14 @@ class CheckedRecording:
         )
         complete = complete_run_record(plan, record, dataset, self.partition, whole, transcript)
         return AuditedRun(observed, RunTruth(truth), lambda: complete)
+
+    def _accounted_run(self, whole: Transcript, so_far: int | None) -> RunParameters:
+        return recorded_run(
+            self.manifest,
+            count_asked_rounds(whole, self.manifest.parties),
+            has_ended=has_ended(self.folder),
+            so_far=so_far,
+        )
 
 
 def recording_digest(recording: Path) -> str:

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
-from overheard.archive.manifest import Manifest
+from overheard.archive.asked_rounds import AskedRounds
+from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.auditing.exchangeability import are_exchangeable, record_exchange
-from overheard.core.accountant import account_mechanism
+from overheard.core.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
+from overheard.core.mechanism import ClientSampling, Mechanism
 from overheard.core.messages import MissingReply, UnstoredMessage, Update
 from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
@@ -59,11 +61,12 @@ def complete_run_record(
 
 def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     """Return an arm's defenses, each with its formal promise and its accounted epsilon."""
-    share = plan.training.participation
+    share, sampling = plan.training.participation, plan.training.sampling
     promised = RunParameters(
         plan.rounds_of(arm),
         share,
-        sampling_rate(plan.data.clients, share, plan.training.sampling),
+        sampling_rate(plan.data.clients, share, sampling),
+        sampling,
     )
     records = [_defense_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
@@ -73,22 +76,77 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     return tuple(records)
 
 
-def recorded_defenses(manifest: Manifest, rounds: int) -> tuple[ArmDefense, ...]:
-    """Return the defenses that a recording states; that they were applied is not verified.
-
-    Client sampling is not credited, since a recording does not say how clients were sampled.
-    """
-    run = RunParameters(max(rounds, 1), manifest.participation or 1.0)
+def recorded_defenses(manifest: Manifest, run: RunParameters) -> tuple[ArmDefense, ...]:
+    """Return the defenses that a recording states; that they were applied is not verified."""
     return tuple(
         ArmDefense(
             one.settings,
             one.enforced_at,
             one.switched_off_by,
             "as recorded: not verified",
-            None if one.mechanism is None else account_mechanism(one.mechanism, run),
+            None if one.mechanism is None else _account_recorded(one.mechanism, run),
         )
         for one in manifest.defenses
     )
+
+
+def recorded_run(
+    manifest: Manifest, asked: AskedRounds, *, has_ended: bool, so_far: int | None = None
+) -> RunParameters:
+    """Return what accounting needs to know of a recorded run.
+
+    A round that was asked of clients counts as spent, whether its replies were stored or not.
+    If fewer rounds are recorded than planned, epsilon is that of the planned ones. If nobody
+    states the end of the run, more rounds may follow.
+
+    Args:
+        manifest: of the recording.
+        asked: the rounds that clients were asked for.
+        has_ended: whether no further round will be recorded.
+        so_far: number of rounds of a run that goes on, all of which count; None = it is over.
+
+    """
+    spent = max(asked.rounds, so_far or 0)
+    planned = spent if manifest.rounds is None or so_far is not None else manifest.rounds
+    rounds = max(spent, planned, 1)
+    share, sampling = manifest.participation, stated_sampling(manifest)
+    if share == 1 or (share is None and asked.are_all_asked):
+        sampling = "none"
+    share = asked.share if share is None else share
+    rate = (
+        1.0
+        if sampling is None or sampling == "none"
+        else sampling_rate(asked.clients, share, sampling)
+    )
+    return RunParameters(
+        rounds,
+        share,
+        rate,
+        sampling,
+        asked=max(asked.most, so_far or 0),
+        recorded=spent if spent < rounds else None,
+        is_open=so_far is not None or (manifest.rounds is None and not has_ended),
+    )
+
+
+def stated_sampling(manifest: Manifest) -> ClientSampling | None:
+    """Return how the clients of a round were sampled; None = not stated."""
+    if manifest.sampling is not None or manifest.framework != SIMULATION:
+        return manifest.sampling
+    # A simulation states its sampling in its protocol, unless it is the usual one.
+    named: tuple[ClientSampling, ...] = ("poisson", "with_replacement")
+    return next((one for one in named if f"sampling {one}" in manifest.protocol), "fixed")
+
+
+def _account_recorded(mechanism: Mechanism, run: RunParameters) -> AccountedMechanism:
+    """Account for a recorded mechanism; noise at the server counts on the sampling it states.
+
+    Only the server knows the sampled clients then, and it reads the updates without noise.
+    """
+    is_by_server = mechanism.noised_at == "server" and mechanism.unit == "client"
+    if is_by_server and mechanism.steps == 1 and run.sampling in ("fixed", "poisson"):
+        mechanism = replace(mechanism, is_drawn=True)
+    return account_mechanism(mechanism, run)
 
 
 def _defense_record(defense: Defense, run: RunParameters) -> ArmDefense:

@@ -7,7 +7,7 @@ candidates.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
 from types import NoneType, UnionType
@@ -169,8 +169,10 @@ class ValueDecoder:
     def _decode_dataclass(self, value: Json, kind: Any) -> Any:
         _require(isinstance(value, dict), value, kind)
         given, hints = cast(dict[str, Json], value), _hints(kind)
-        _require(given.keys() == hints.keys(), value, kind)
-        return kind(**{name: self.decode(given[name], hint) for name, hint in hints.items()})
+        # An older version did not know the fields that were added since, with defaults.
+        added = hints.keys() - given.keys()
+        _require(given.keys() <= hints.keys() and added <= _defaulted(kind), value, kind)
+        return kind(**{name: self.decode(one, hints[name]) for name, one in given.items()})
 
 
 def _at_place(stored: Sequence[T], key: str, value: Json) -> T:
@@ -217,6 +219,17 @@ def _hints(kind: Any) -> Mapping[str, Any]:
     """Return the type of each field of a dataclass."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind) if field.init}
+
+
+# Any: any dataclass.
+@cache
+def _defaulted(kind: Any) -> frozenset[str]:
+    """Return the names of the fields of a dataclass that have a default."""
+    return frozenset(
+        field.name
+        for field in fields(kind)
+        if field.default is not MISSING or field.default_factory is not MISSING
+    )
 
 
 def _require(holds: bool, value: Json, kind: object) -> Json:

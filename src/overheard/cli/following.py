@@ -13,7 +13,6 @@ from overheard.auditing.inputs import Resources
 from overheard.cli.terminal import escaped_text
 from overheard.core.accountant import format_epsilon
 from overheard.core.errors import PlanError
-from overheard.core.mechanism import INSTALL_HINT
 from overheard.findings.finding import ArmDefense
 from overheard.findings.names import (
     make_printable,
@@ -176,9 +175,10 @@ def _epsilon_words(defense: ArmDefense) -> str:
     if mechanism.flaw:
         return f"{name}: no guarantee, {make_printable(mechanism.flaw)}"
     if accounted.recomputed is None:
-        return f"{name}: {INSTALL_HINT}"
+        return f"{name}: epsilon not recomputed, {make_printable(accounted.doubt)}"
     promise = ""
     if mechanism.stated is not None:
         scope = " a round" if mechanism.stated_for == "round" else ""
         promise = f" ({mechanism.stated:g}{scope} promised)"
-    return f"{name}: epsilon {format_epsilon(accounted.recomputed.pld)} spent{promise}"
+    spent = format_epsilon(accounted.recomputed.against_everybody)
+    return f"{name}: epsilon {spent} spent{promise}"

@@ -1,12 +1,20 @@
 """Privacy accounting: the epsilon of a run with Gaussian noise, from its settings."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
-from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, Mechanism
+from overheard.core.mechanism import (
+    INSTALL_HINT,
+    MEANINGLESS_EPSILON,
+    RECORD_SAMPLINGS,
+    ClaimStatus,
+    Mechanism,
+    RecordSampling,
+)
+from overheard.core.sampled_accountant import PoissonNoise, fixed_size_epsilon
 
 CLOSED_FORM = "dp-accounting, closed form of Balle and Wang 2018"
 """How a promise names the source of `gaussian_epsilon`."""
@@ -20,29 +28,50 @@ MAX_MU = 50.0
 Epsilon is about mu^2 / 2 + mu * Phi^-1(1 - delta): over 1,000 even at delta = 0.999. The digits
 of such an epsilon have no meaning."""
 
-POPULATION_SIZE = 10**6
-"""Population size given to the accountant for sampling; only the sampling rate matters."""
+ROUNDING_TOLERANCE = 0.01
+"""How far a stated epsilon may lie on the wrong side of a bound, because of rounding: this
+much, and at most this share of the bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputedEpsilon:
-    """Upper bounds of epsilon, recomputed from a mechanism's settings.
+    """Bounds of epsilon, recomputed from a mechanism's settings.
+
+    Sampling of records inside a client counts in all of them; nobody but the client knows it.
 
     Args:
-        pld: epsilon of the run without amplification by sampling, by the distribution of the
-            Gaussian's privacy loss, as `gaussian_epsilon`.
+        pld: upper bound for the run without amplification by sampling clients, by the
+            distribution of the privacy loss: in closed form as `gaussian_epsilon`, or of
+            Poisson samples. Batches of a fixed size count without amplification here, and
+            shuffled ones as one draw an epoch.
         rdp: the same by Renyi divergences (Mironov 2017, CSF), as a check; `pld` is tighter,
-            so `rdp` is never much below it.
-        subsampled: epsilon of the run with amplification by sampling clients, by
-            `sampled_epsilon`; None where sampling does not count or does not lower epsilon.
-        one_round: as `pld`, for a single round.
+            so `rdp` is never much below it, but for batches of a fixed size. None = no such
+            bound is known.
+        subsampled: upper bound for the run with amplification by sampling clients; None where
+            sampling does not count or does not lower epsilon.
+        one_round: the smaller one of `pld` and `rdp`, for a single round.
+        lower: lower bound for the run: no smaller epsilon is true; 0 = none is known.
+        one_round_lower: lower bound for a single round.
 
     """
 
     pld: float
-    rdp: float
+    rdp: float | None
     subsampled: float | None
     one_round: float
+    lower: float = 0.0
+    one_round_lower: float = 0.0
+
+    @property
+    def against_everybody(self) -> float:
+        """The smallest upper bound for the run against those who know the sampled clients."""
+        return self.pld if self.rdp is None else min(self.pld, self.rdp)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest upper bound for the run."""
+        found = self.against_everybody
+        return found if self.subsampled is None else min(found, self.subsampled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +81,7 @@ class AccountedMechanism:
     Args:
         mechanism: as the defense states it.
         run: over which it is composed.
-        recomputed: None where `dp-accounting` is not installed.
+        recomputed: None where no accounting covers it, or `dp-accounting` is not installed.
 
     """
 
@@ -60,31 +89,198 @@ class AccountedMechanism:
     run: RunParameters
     recomputed: RecomputedEpsilon | None
 
+    @property
+    def claim(self) -> ClaimStatus:
+        """Whether the stated epsilon is true for the stated settings."""
+        stated, found = self.mechanism.stated, self.recomputed
+        if stated is None:
+            return "not stated"
+        if self.mechanism.flaw:
+            return "false"
+        if found is None:
+            return "not confirmed"
+        lower, upper = found.lower, found.smallest
+        if self.mechanism.stated_for == "round":
+            lower, upper = found.one_round_lower, found.one_round
+        elif self.run.is_open:
+            upper = math.inf
+        if stated < lower - _tolerance(lower):
+            return "false"
+        return "holds" if stated >= upper - _tolerance(upper) else "not confirmed"
+
+    @property
+    def doubt(self) -> str:
+        """Why epsilon was not recomputed, or why no claim below it can be called false.
+
+        "" = its bounds are close to each other.
+        """
+        mechanism, run = self.mechanism, self.run
+        if self.recomputed is None:
+            return uncovered_reason(mechanism, run) or INSTALL_HINT
+        is_of_run = mechanism.stated_for == "run"
+        if run.is_open and is_of_run:
+            return (
+                f"the recording has {run.rounds:,} rounds and no mark of its end, and does not "
+                "state how many rounds were planned"
+            )
+        if doubt := _sampling_doubt(mechanism, run):
+            return doubt
+        if run.recorded is not None and is_of_run:
+            return f"{run.rounds_text}: epsilon is that of all {run.rounds:,} planned rounds"
+        return ""
+
+
+def _sampling_doubt(mechanism: Mechanism, run: RunParameters) -> str:
+    """Return why sampling leaves no lower bound of epsilon; "" = it leaves one."""
+    sampling = mechanism.record_sampling
+    if mechanism.unit == "record" and sampling is None:
+        return "how the records of each step are sampled is not stated (record_sampling)"
+    if sampling is not None and sampling in LOOSE_SAMPLINGS:
+        return f"no lower bound is known for {RECORD_SAMPLINGS[sampling]}"
+    if not run.samples_clients or _is_sampling_bounded(mechanism, run):
+        return ""
+    if run.sampling is None:
+        return "how the clients of a round are sampled is not stated (sampling)"
+    return "no lower bound is known for this sampling of clients"
+
+
+LOOSE_SAMPLINGS: tuple[RecordSampling, ...] = ("fixed", "shuffled")
+"""The samplings of records for which no lower bound of epsilon is computed."""
+
+
+def _tolerance(bound: float) -> float:
+    return ROUNDING_TOLERANCE * min(bound, 1.0)
+
 
 def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMechanism:
     """Recompute the epsilon of a mechanism from its settings alone.
 
     The sensitivity is `moves * clip`; noise is drawn `rounds * steps` times. A flaw of the
     mechanism is ignored: the result is what its noise would guarantee without the flaw.
-    Amplification by sampling is for one draw a round, as `Mechanism` requires.
+    Amplification by sampling clients is for one draw a round, as `Mechanism` requires.
     """
-    if not is_accountant_installed():
+    if not is_accountant_installed() or uncovered_reason(mechanism, run):
         return AccountedMechanism(mechanism, run, None)
-    noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
-    draws = run.rounds * mechanism.steps
-    pld, with_sampling = gaussian_epsilon(noise, draws, delta), math.inf
-    if mechanism.is_drawn and run.sampling_rate < 1 and noise > 0:
-        with_sampling = sampled_epsilon(noise, run.rounds, delta, run.sampling_rate)
-    return AccountedMechanism(
-        mechanism,
-        run,
-        RecomputedEpsilon(
-            pld,
-            renyi_epsilon(noise, draws, delta),
-            with_sampling if with_sampling < pld else None,
-            gaussian_epsilon(noise, mechanism.steps, delta),
-        ),
+    pld, rdp = _upper_epsilons(mechanism, run.rounds)
+    one_round_pld, one_round_rdp = _upper_epsilons(mechanism, 1)
+    sampled = _client_sampled_epsilon(mechanism, run)
+    found = RecomputedEpsilon(
+        pld,
+        rdp,
+        None,
+        one_round_pld if one_round_rdp is None else min(one_round_pld, one_round_rdp),
     )
+    if sampled < found.against_everybody:
+        found = replace(found, subsampled=sampled)
+    if mechanism.stated is not None:
+        found = replace(
+            found,
+            lower=_lower_epsilon(
+                mechanism, run, run.rounds if run.asked is None else run.asked
+            ),
+            one_round_lower=_lower_epsilon(mechanism, run, 1),
+        )
+    return AccountedMechanism(mechanism, run, found)
+
+
+def uncovered_reason(mechanism: Mechanism, run: RunParameters) -> str:
+    """Return why no accounting covers a mechanism; "" = one does."""
+    if mechanism.unproven:
+        return mechanism.unproven
+    is_removed = mechanism.relation == "add-or-remove"
+    if is_removed and mechanism.record_sampling == "fixed":
+        return (
+            "batches of a fixed size are accounted for only if a record is replaced by another "
+            "one: state moves = 2, and the epsilon of that relation"
+        )
+    if _counts_on_sampling(mechanism, run):
+        if is_removed and run.sampling == "fixed":
+            return (
+                "a fixed number of sampled clients is accounted for only if a client is "
+                "replaced by another one: state moves = 2, and the epsilon of that relation"
+            )
+        if run.sampling == "with_replacement":
+            return "no accounting covers clients that are sampled with replacement"
+    return ""
+
+
+def _counts_on_sampling(mechanism: Mechanism, run: RunParameters) -> bool:
+    return mechanism.is_drawn and run.samples_clients
+
+
+def _upper_epsilons(mechanism: Mechanism, rounds: int) -> tuple[float, float | None]:
+    """Return the bounds by PLD and by Renyi divergences, without sampling of clients."""
+    noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
+    draws = rounds * mechanism.steps
+    rate = mechanism.record_rate
+    if rate is None or rate == 1 or noise == 0:
+        return gaussian_epsilon(noise, draws, delta), renyi_epsilon(noise, draws, delta)
+    match mechanism.record_sampling:
+        case "poisson":
+            sampled = PoissonNoise(noise, rate, draws, mechanism.relation)
+            return sampled.upper_epsilon(delta), sampled.renyi_epsilon(delta)
+        case "fixed":
+            return (
+                gaussian_epsilon(noise, draws, delta),
+                fixed_size_epsilon(noise, draws, delta, rate),
+            )
+        case _:
+            # Shuffled: each record occurs once an epoch, in a batch that anybody may know.
+            batches = math.ceil(1 / rate - RATE_ROUNDING)
+            epochs = rounds * math.ceil(mechanism.steps / batches)
+            return gaussian_epsilon(noise, epochs, delta), renyi_epsilon(noise, epochs, delta)
+
+
+RATE_ROUNDING = 1e-6
+"""How much 1 / rate may exceed a whole number of batches because a rate was rounded."""
+
+
+def _client_sampled_epsilon(mechanism: Mechanism, run: RunParameters) -> float:
+    """Return an upper bound that counts on the sampling of clients; infinite if none does."""
+    noise, rate = mechanism.noise_multiplier / mechanism.moves, run.sampling_rate
+    if not _counts_on_sampling(mechanism, run) or rate >= 1 or noise == 0:
+        return math.inf
+    if run.sampling == "poisson":
+        sampled = PoissonNoise(noise, rate, run.rounds, mechanism.relation)
+        return sampled.upper_epsilon(mechanism.delta)
+    if run.sampling == "fixed":
+        return fixed_size_epsilon(noise, run.rounds, mechanism.delta, rate)
+    return math.inf
+
+
+def _is_sampling_bounded(mechanism: Mechanism, run: RunParameters) -> bool:
+    """Return whether a lower bound is known for the sampling of clients."""
+    is_once = mechanism.unit == "client" and mechanism.steps == 1
+    return run.sampling == "poisson" and is_once
+
+
+def _lower_epsilon(mechanism: Mechanism, run: RunParameters, rounds: int) -> float:
+    """Return a lower bound of the true epsilon of these rounds; 0 if none is known.
+
+    A claim may count on any sampling that the mechanism has, so the bound counts on all of it.
+    """
+    noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
+    draws = rounds * mechanism.steps
+    if noise == 0:
+        return math.inf
+    if run.samples_clients:
+        if not _is_sampling_bounded(mechanism, run):
+            return 0.0
+        return PoissonNoise(noise, run.participation, draws, mechanism.relation).lower_epsilon(
+            delta
+        )
+    if mechanism.unit == "record":
+        if mechanism.record_sampling in (None, *LOOSE_SAMPLINGS):
+            return 0.0
+        rate = mechanism.record_rate
+        if rate is not None and rate < 1:
+            return PoissonNoise(noise, rate, draws, mechanism.relation).lower_epsilon(delta)
+    exact = gaussian_epsilon(noise, draws, delta) - TOLERANCE
+    return min(exact, LARGEST_CERTAIN)
+
+
+LARGEST_CERTAIN = 1000.0
+"""Epsilon that is exceeded wherever `gaussian_epsilon` is infinite."""
 
 
 def is_accountant_installed() -> bool:
@@ -153,38 +349,6 @@ def renyi_epsilon(noise_multiplier: float, rounds: int, delta: float) -> float:
 def _mu(noise_multiplier: float, rounds: int) -> float:
     """Return the ratio of a run's sensitivity to its noise (mu)."""
     return math.sqrt(rounds) / noise_multiplier if noise_multiplier else math.inf
-
-
-def sampled_epsilon(noise_multiplier: float, rounds: int, delta: float, rate: float) -> float:
-    """Compute the same where a fixed share of clients is sampled secretly in each round.
-
-    Neighboring data sets differ by replacing one client, to which the Gaussian has sensitivity
-    1: Wang, Balle and Kasiviswanathan 2019 (AISTATS), Theorem 27, by Renyi divergences. The
-    upper bound is not tight: near a rate of 1 it exceeds the epsilon without sampling.
-
-    >>> round(sampled_epsilon(2.0, 20, 1e-5, 0.1), 2)
-    2.24
-
-    Raises:
-        PlanError: if `dp-accounting` is not installed.
-
-    """
-    try:
-        from dp_accounting import (
-            GaussianDpEvent,
-            NeighboringRelation,
-            SampledWithoutReplacementDpEvent,
-        )
-        from dp_accounting.rdp import RdpAccountant
-    except ImportError as missing:
-        raise PlanError(INSTALL_HINT) from missing
-    accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-    sampled = math.ceil(rate * POPULATION_SIZE)
-    event = SampledWithoutReplacementDpEvent(
-        POPULATION_SIZE, sampled, GaussianDpEvent(noise_multiplier)
-    )
-    accountant.compose(event, rounds)
-    return float(accountant.get_epsilon(delta))
 
 
 def format_epsilon(epsilon: float) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from overheard.core.examples import Examples
-from overheard.core.mechanism import Mechanism, Site
+from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -83,16 +83,38 @@ class RunParameters:
     """The parameters of a run that privacy accounting needs.
 
     Args:
-        rounds: number of rounds.
-        participation: planned share of the clients selected in each round.
+        rounds: number of rounds of the whole run: those that are planned, or those asked of
+            clients if it is more.
+        participation: share of the clients selected in each round.
         sampling_rate: the largest probability that a client was selected in a round, given
             what any other client knows; 1, the worst case, where it was not computed.
+        sampling: how clients are sampled; None = not stated.
+        asked: number of rounds that are known to have been asked of one client; None = all.
+        recorded: number of rounds asked of clients in an incomplete recording; None = all.
+        is_open: whether more rounds than `rounds` may follow, as nobody stated the end.
 
     """
 
     rounds: int
     participation: float
     sampling_rate: float = 1.0
+    sampling: ClientSampling | None = "fixed"
+    asked: int | None = None
+    recorded: int | None = None
+    is_open: bool = False
+
+    @property
+    def samples_clients(self) -> bool:
+        """Whether a client may have been left out of a round by chance."""
+        return self.sampling != "none" and self.participation < 1
+
+    @property
+    def rounds_text(self) -> str:
+        """The number of rounds in words, such as "3 of 300 rounds"."""
+        words = f"{self.rounds:,} round{'' if self.rounds == 1 else 's'}"
+        if self.recorded is not None:
+            return f"{self.recorded:,} of {words} recorded"
+        return f"{words} so far" if self.is_open else words
 
     def __post_init__(self) -> None:
         """Check that the sampling rate lies in (0, 1]."""

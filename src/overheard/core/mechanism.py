@@ -16,6 +16,41 @@ UNITS: Mapping[PrivacyUnit, str] = {
 }
 """Each unit of privacy in words."""
 
+PrivacyRelation = Literal["add-or-remove", "replace-one"]
+"""How neighboring data sets differ: one unit is added or removed, or replaced by another."""
+
+RELATIONS: Mapping[PrivacyRelation, str] = {
+    "add-or-remove": "added or removed",
+    "replace-one": "replaced by another",
+}
+"""Each relation in words that follow a unit of privacy."""
+
+ClientSampling = Literal["none", "fixed", "poisson", "with_replacement"]
+"""How the clients of a round are sampled: all of them (or by a rule without chance), a fixed
+number of different ones, each by itself with the same probability, or a fixed number of draws
+in which a client may occur several times."""
+
+RecordSampling = Literal["none", "fixed", "poisson", "shuffled"]
+"""How the records of a step are sampled inside a client: all of them, a batch of a fixed size
+drawn anew, each record by itself with the same probability, or batches of a shuffled order, so
+that each record occurs once an epoch."""
+
+RECORD_SAMPLINGS: Mapping[RecordSampling, str] = {
+    "none": "all records in each step",
+    "fixed": "a batch of a fixed size drawn for each step",
+    "poisson": "Poisson sampling of records",
+    "shuffled": "shuffled batches, each record once an epoch",
+}
+"""Each sampling of records in words."""
+
+CLIENT_SAMPLINGS: Mapping[ClientSampling, str] = {
+    "none": "no sampling of clients",
+    "fixed": "a fixed number of clients sampled a round",
+    "poisson": "Poisson sampling of clients",
+    "with_replacement": "clients sampled with replacement",
+}
+"""Each sampling of clients in words."""
+
 Site = Literal["client", "server", "protocol"]
 """Where a defense is enforced."""
 
@@ -29,6 +64,10 @@ INSTALL_HINT = (
 
 EpsilonScope = Literal["run", "round"]
 """What a stated epsilon covers: all rounds together, or one message."""
+
+ClaimStatus = Literal["not stated", "holds", "not confirmed", "false"]
+"""Whether a stated epsilon is true for the stated settings. holds: it is at or above an upper
+bound of the true epsilon; false: it is below a lower bound; not confirmed: neither is known."""
 
 UNENFORCED_SENSITIVITY = (
     "its noise suits updates whose size is limited by clipping, but nobody clips them"
@@ -54,10 +93,14 @@ class Mechanism:
             or mean.
         is_drawn: whether accounting may use that only the server knows the sampled clients.
             They are sampled once a round, so `steps` must be 1.
+        record_sampling: how the records of each step are sampled, for a unit of one record;
+            None = not stated.
+        record_rate: share of a client's records in a step (0..1); None = all, or not stated.
         stated: the epsilon that was configured or promised; None = none.
         stated_for: what that epsilon covers.
         unproven: why no accounting covers the mechanism, such as a wrongly accounted sparse
-            vector technique; "" = Gaussian composition covers it.
+            vector technique; its epsilon is then not recomputed. "" = accounting of Gaussian
+            noise covers it.
 
     """
 
@@ -73,6 +116,8 @@ class Mechanism:
     stated: float | None = None
     stated_for: EpsilonScope = "run"
     unproven: str = ""
+    record_sampling: RecordSampling | None = None
+    record_rate: float | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges of the settings."""
@@ -86,12 +131,32 @@ class Mechanism:
             )
         if self.stated is not None and not self.stated >= 0:
             raise ValueError(f"an epsilon must be 0 or more, got {self.stated}")
+        self._check_record_sampling()
+
+    def _check_record_sampling(self) -> None:
+        if self.record_sampling is not None and self.unit != "record":
+            raise ValueError(
+                "record_sampling is that of records inside a client: set unit to 'record'"
+            )
+        is_sampled = self.record_sampling not in (None, "none")
+        if is_sampled != (self.record_rate is not None):
+            raise ValueError(
+                "record_rate is the share of a client's records in a step: state it with "
+                "record_sampling 'poisson', 'fixed' or 'shuffled', and only then"
+            )
+        if self.record_rate is not None and not 0 < self.record_rate <= 1:
+            raise ValueError(
+                f"record_rate must be above 0 and at most 1, got {self.record_rate}"
+            )
+
+    @property
+    def relation(self) -> PrivacyRelation:
+        """Which neighboring data sets epsilon compares, by the sensitivity."""
+        return "replace-one" if self.moves >= 2 else "add-or-remove"
 
     @property
     def flaw(self) -> str:
         """Why the mechanism guarantees nothing to anybody; "" = no flaw is known."""
-        if self.unproven:
-            return self.unproven
         if self.bounded_at is None:
             return UNENFORCED_SENSITIVITY
         return "" if self.noise_multiplier > 0 else "it adds no noise"

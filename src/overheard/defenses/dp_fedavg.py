@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.accountant import CLOSED_FORM, account_mechanism, format_epsilon
 from overheard.core.defense import Defense, DefenseContext, RunParameters
-from overheard.core.mechanism import INSTALL_HINT, Mechanism, Site
+from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Aggregate, Update
 from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
 from overheard.defenses._gaussian import draw_gaussian
@@ -113,17 +113,20 @@ class DpFedavg(Defense):
         """
         if self.noise_multiplier == 0:
             return f"clipping only (clip {self.clip:g}): no formal promise (epsilon infinite)"
-        epsilons = account_mechanism(self.mechanism(), run).recomputed
+        accounted = account_mechanism(self.mechanism(), run)
+        epsilons, is_poisson = accounted.recomputed, run.sampling == "poisson"
         if epsilons is None:
-            epsilon, accountant = f"not computed ({INSTALL_HINT})", "none"
+            epsilon, accountant = f"not computed ({accounted.doubt})", "none"
             sampling = f"sampling rate {run.sampling_rate:g}"
         elif epsilons.subsampled is None:
             epsilon, accountant = format_epsilon(epsilons.pld), CLOSED_FORM
             sampling = "sampling rate 1 (no amplification by sampling)"
         else:
-            epsilon, accountant = format_epsilon(epsilons.subsampled), "dp-accounting RDP"
+            epsilon = format_epsilon(epsilons.subsampled)
+            accountant = f"dp-accounting {'PLD' if is_poisson else 'RDP'}"
             sampling = (
-                f"sampling rate {run.sampling_rate:g} (without replacement; epsilon "
+                f"sampling rate {run.sampling_rate:g} "
+                f"({'Poisson' if is_poisson else 'without replacement'}; epsilon "
                 f"{format_epsilon(epsilons.pld)} against parties that know who was sampled)"
             )
         return (

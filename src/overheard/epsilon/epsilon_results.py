@@ -20,9 +20,6 @@ from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.findings.threat_results import attack_labels
 from overheard.questions.membership.scorer import MembershipScorer
 
-ROUNDING_TOLERANCE = 0.01
-"""How much less than the recomputed epsilon a stated one may be, because of rounding."""
-
 
 @dataclass(frozen=True, slots=True)
 class EpsilonResult:
@@ -33,8 +30,8 @@ class EpsilonResult:
         defense: that has the mechanism.
         accounted: the mechanism and its recomputed epsilon.
         observers: parties that pool what they read; () = readers of the global models alone.
-        upper_bound: upper bound: the smallest epsilon stated or recomputed for the run and
-            these observers; infinite if nothing is guaranteed against them, None if unknown.
+        upper_bound: the smallest upper bound that is recomputed for the run and these
+            observers; infinite if nothing is guaranteed against them, None if unknown.
         lower_bound: lower bound from their membership attacks; None = not measured.
         verdict: the verdict.
         attack_label: displayed name of the attack that gives the lower bound; "" = no bound.
@@ -96,11 +93,12 @@ def _epsilon_result(
         bound_at(accounted.mechanism.delta),
         epsilon_upper_bound(accounted, observers),
     )
+    tested = epsilon_under_test(accounted, observers, ceiling)
     is_violated = (
         bound is not None
-        and ceiling is not None
-        and bound.epsilon > ceiling
-        and _is_disproved(accounted.mechanism, ceiling, bound_at)
+        and tested is not None
+        and bound.epsilon > tested
+        and _is_disproved(accounted.mechanism, tested, bound_at)
     )
     verdict = _verdict(accounted, observers, ceiling, bound, is_violated)
     if verdict == "unasked" and findings:
@@ -130,26 +128,42 @@ def _lower_bound(
 def epsilon_upper_bound(
     accounted: AccountedMechanism, observers: tuple[Party, ...]
 ) -> float | None:
-    """Return the smallest epsilon stated or recomputed for the run and these observers.
+    """Return the smallest upper bound that is recomputed for the run and these observers.
 
-    A stated or recomputed epsilon that uses sampling counts only against a single observer
-    that does not see who is asked, as the server and the network do. Several observers may
-    know more of the sample than accounting allows.
-    Infinite if nothing is guaranteed, None if nothing is known.
+    A bound that counts on the sampling of clients is one only for observers who do not know
+    the sample. Infinite if nothing is guaranteed, None if nothing is known.
     """
     mechanism, found = accounted.mechanism, accounted.recomputed
-    is_sample_secret = not {SERVER, NETWORK} & {*observers} and len(observers) < 2
     if mechanism.flaw or not mechanism.covers(observers):
         return inf
-    known = list[float]()
-    is_valid = is_sample_secret or not mechanism.is_drawn
-    if mechanism.stated is not None and mechanism.stated_for == "run" and is_valid:
+    if found is None or accounted.run.is_open:
+        return None
+    return found.smallest if _is_sample_secret(observers) else found.against_everybody
+
+
+def epsilon_under_test(
+    accounted: AccountedMechanism, observers: tuple[Party, ...], ceiling: float | None
+) -> float | None:
+    """Return the epsilon that attacks of these observers may disprove; None = there is none.
+
+    It is the smaller one of the upper bound and of the epsilon stated for the run. One that
+    counts on the sampling of clients is not stated for observers who know the sample.
+    """
+    mechanism = accounted.mechanism
+    known = [] if ceiling is None else [ceiling]
+    is_for_these = _is_sample_secret(observers) or not mechanism.is_drawn
+    if mechanism.stated is not None and mechanism.stated_for == "run" and is_for_these:
         known.append(mechanism.stated)
-    if found is not None:
-        known.append(found.pld)
-        if found.subsampled is not None and is_sample_secret:
-            known.append(found.subsampled)
     return min(known, default=None)
+
+
+def _is_sample_secret(observers: tuple[Party, ...]) -> bool:
+    """Return whether these observers do not know who was sampled.
+
+    The server and the network see who is asked. Several observers may know more of the sample
+    than accounting allows.
+    """
+    return not {SERVER, NETWORK} & {*observers} and len(observers) < 2
 
 
 def _verdict(
@@ -165,8 +179,8 @@ def _verdict(
         return "uncovered"
     if is_violated and bound is not None:
         return "violated" if isinstance(bound.evidence, GuessEvidence) else "contradicted"
-    if _is_overclaimed(accounted):
-        return "overclaimed"
+    if accounted.claim in ("false", "not confirmed"):
+        return accounted.claim
     if ceiling is None:
         return "unaccounted"
     return "unasked" if bound is None else "holds"
@@ -187,17 +201,6 @@ def _is_disproved(
         return False  # (1 + e^epsilon) delta is 1 or more: nothing is guaranteed
     bound = bound_at(min((1 + exp(ceiling)) * mechanism.delta, 1.0))
     return bound is not None and bound.epsilon > 2 * ceiling
-
-
-def _is_overclaimed(accounted: AccountedMechanism) -> bool:
-    """Return whether the stated epsilon is below every recomputed one."""
-    stated, found = accounted.mechanism.stated, accounted.recomputed
-    if stated is None or found is None:
-        return False
-    least = found.one_round
-    if accounted.mechanism.stated_for == "run":
-        least = found.pld if found.subsampled is None else found.subsampled
-    return stated + ROUNDING_TOLERANCE < least
 
 
 def _is_membership_cell(cell: Cell, arm: str, observers: tuple[Party, ...]) -> bool:

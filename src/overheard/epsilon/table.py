@@ -1,14 +1,22 @@
 """The report's table and sentences on epsilon: stated, recomputed and bounded by attacks."""
 
 from collections.abc import Sequence
-from math import ceil, floor
+from math import ceil, floor, inf
 
-from overheard.core.accountant import format_epsilon
-from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
+from overheard.core.accountant import AccountedMechanism, format_epsilon
+from overheard.core.defense import RunParameters
+from overheard.core.mechanism import (
+    CLIENT_SAMPLINGS,
+    MEANINGLESS_EPSILON,
+    RECORD_SAMPLINGS,
+    RELATIONS,
+    UNITS,
+    Mechanism,
+)
 from overheard.core.parties import Party
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock, Term
-from overheard.epsilon.epsilon_results import EpsilonResult
+from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_under_test
 from overheard.epsilon.threshold_bound import EpsilonBound
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.number_format import NO_NUMBER, SPACE
@@ -54,7 +62,8 @@ def epsilon_terms(lines: Sequence[EpsilonResult]) -> tuple[Term, ...]:
 
 _NOTE = (
     "The epsilon that a mechanism claims, the epsilon recomputed from its noise by two "
-    "accountants, and a lower bound from membership attacks. A small lower bound is no proof "
+    "accountants, and a lower bound from membership attacks. A claim is false only if it is "
+    "below a lower bound of what its settings give. A small measured bound is no proof "
     "of privacy. One from canaries above the claim is a violation. From other records it "
     "contradicts the claim only if records are independent given the models."
 )
@@ -64,9 +73,12 @@ _TERM = Term(
     "The unit is what the promise protects: one record or all data of a client. An observer's "
     "view is at most e to the power of epsilon times as likely with the unit's data as with "
     "other data in their place, except with probability delta. Recomputed: an upper bound "
-    "from noise, rounds and client sampling, computed from the settings alone (PLD: the "
-    "Gaussian's privacy loss in closed form, tight; RDP: Renyi divergences, looser, as a "
-    "check). Measured: a lower bound from the true and false positive rates of these "
+    "from noise, rounds and sampling, computed from the settings alone (PLD: the "
+    "distribution of the privacy loss, tight; RDP: Renyi divergences, looser, as a "
+    "check, and the only figure that counts on batches of a fixed size). Two epsilons can be "
+    "compared only if they are for the same unit and the same relation, "
+    "such as one record added or removed. Measured: a lower bound from the true and false "
+    "positive rates of these "
     f"observers' membership attacks, by exact intervals, at 95{SPACE}% confidence for each "
     "line. Attack and threshold are chosen "
     "on one half of the records, and the bound is computed on the other half. It applies to "
@@ -96,7 +108,7 @@ def epsilon_summaries(lines: Sequence[EpsilonResult]) -> tuple[str, ...]:
         by_mechanism.setdefault((line.arm, line.defense.settings), []).append(line)
     return tuple(
         f"{_name(found[0], with_arm=has_arms)}: {_promise_words(found[0])}. "
-        f"{_recomputed_words(found[0])}. {_measured_words(found)}."
+        f"{_recomputed_words(found[0])}{_claim_words(found[0])}. {_measured_words(found)}."
         for found in by_mechanism.values()
     )
 
@@ -117,10 +129,13 @@ def _promise_words(line: EpsilonResult) -> str:
 def _recomputed_words(line: EpsilonResult) -> str:
     found, flaw = line.accounted.recomputed, line.accounted.mechanism.flaw
     if found is None:
-        return "It was not recomputed from the settings"
-    figure, smallest = _figure(found.pld), found.pld
+        doubt = make_printable(line.accounted.doubt)
+        return f"It was not recomputed from the settings: {doubt}"
+    smallest = found.against_everybody
+    figure = _figure(smallest)
     if _is_stated_per_round(line):
         figure = f"{_figure(found.one_round)} per round and {figure} for the whole run"
+    figure += _rounds_words(line)
     if found.subsampled is not None:
         smallest = found.subsampled
         # Only other clients may not know who is drawn; the server draws.
@@ -132,6 +147,42 @@ def _recomputed_words(line: EpsilonResult) -> str:
             f"are, there is no guarantee at all: {make_printable(flaw)}"
         )
     return f"Its settings give an epsilon of {figure}{worth}"
+
+
+def _rounds_words(line: EpsilonResult) -> str:
+    run = line.accounted.run
+    if run.recorded is not None:
+        return f" for the {run.rounds:,} planned rounds ({run.rounds_text})"
+    return f" for the {run.rounds_text}, and more rounds may follow" if run.is_open else ""
+
+
+def _claim_words(line: EpsilonResult) -> str:
+    """Return whether the promise is true for the settings; "" if another sentence says it."""
+    match line.accounted.claim:
+        case "holds":
+            return ", so the promise holds if the settings are those in use"
+        case "not confirmed" if line.accounted.recomputed is not None:
+            return f". The promise is not confirmed, and may be true: {_doubt(line)}"
+        case _:
+            return ""
+
+
+def _doubt(line: EpsilonResult) -> str:
+    """Return why a claim below an upper bound is neither confirmed nor false."""
+    return make_printable(line.accounted.doubt) or (
+        "it lies between a lower and an upper bound of the true epsilon, "
+        f"{_bounds_words(line.accounted)}"
+    )
+
+
+def _bounds_words(accounted: AccountedMechanism) -> str:
+    found = accounted.recomputed
+    if found is None:
+        return "which are not known"
+    lower, upper = found.lower, found.smallest
+    if accounted.mechanism.stated_for == "round":
+        lower, upper = found.one_round_lower, found.one_round
+    return f"{floor(lower * 100) / 100:.2f} and {_round_up(upper)}"
 
 
 def _figure(epsilon: float) -> str:
@@ -152,7 +203,7 @@ def _measured_words(lines: Sequence[EpsilonResult]) -> str:
 def _is_broken(line: EpsilonResult) -> bool:
     if line.verdict == "flawed":
         return line.accounted.mechanism.stated is not None
-    return line.verdict in ("violated", "contradicted", "overclaimed")
+    return line.verdict in ("violated", "contradicted", "false")
 
 
 def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
@@ -163,17 +214,19 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
             f"{what} (epsilon {_claimed(line)}) guarantees nobody anything: "
             f"{make_printable(line.accounted.mechanism.flaw)}. {CERTAIN}"
         )
-    if line.verdict == "overclaimed" or line.lower_bound is None or line.upper_bound is None:
+    if line.verdict == "false" or line.lower_bound is None:
         return (
-            f"{what} is smaller than the epsilon of its settings: epsilon {_claimed(line)} is "
-            f"promised, {_recomputed_as_claimed(line)}. {CERTAIN}"
+            f"{what} is false: epsilon {_claimed(line)} is promised, and with its settings no "
+            f"epsilon below {_lower_as_claimed(line)} can be true. {CERTAIN}"
         )
+    tested = epsilon_under_test(line.accounted, line.observers, line.upper_bound)
+    most = format_epsilon(inf if tested is None else tested)
     if line.verdict == "contradicted":
         return (
             f"{what} is doubtful against {_observer_names(line.observers)}: if records are "
             f"independent given the models, {make_printable(line.attack_label)} proves an "
             f"epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but the "
-            f"promise allows at most {format_epsilon(line.upper_bound)}. Canaries would prove "
+            f"promise allows at most {most}. Canaries would prove "
             "it."
         )
     return (
@@ -181,7 +234,7 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
         f"{make_printable(line.attack_label)} "
         f"proves an epsilon of {_round_down(line.lower_bound)} or more (95 % confidence), but "
         "the promise "
-        f"allows at most {format_epsilon(line.upper_bound)}. The run adds less noise than "
+        f"allows at most {most}. The run adds less noise than "
         "stated, or the noise covers less."
     )
 
@@ -202,17 +255,33 @@ def _mechanism(line: EpsilonResult) -> str:
     """Describe all settings that its epsilon depends on, and who adds the noise and clips."""
     mechanism, run = line.accounted.mechanism, line.accounted.run
     name, _, _ = line.defense.settings.partition("(")
-    rate = run.sampling_rate if mechanism.is_drawn else 1.0
-    plural = "" if run.rounds == 1 else "s"
     steps = "" if mechanism.steps == 1 else f" of {mechanism.steps} steps"
     clips = "nobody" if mechanism.bounded_at is None else f"the {mechanism.bounded_at}"
     return (
         f"{make_printable(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, "
         "added by "
         f"the {mechanism.noised_at}; clip {mechanism.clip:g}, enforced by {clips}; covers "
-        f"{UNITS[mechanism.unit]}, {run.rounds} round{plural}{steps}, sampling rate "
-        f"{rate:.3g}, delta {mechanism.delta:g}"
+        f"{UNITS[mechanism.unit]}, {RELATIONS[mechanism.relation]}; {run.rounds_text}{steps}, "
+        f"{_sampling_words(mechanism, run)}, delta {mechanism.delta:g}"
     )
+
+
+def _sampling_words(mechanism: Mechanism, run: RunParameters) -> str:
+    """Describe the sampling that the epsilon counts on."""
+    if mechanism.unit == "record":
+        kind, rate = mechanism.record_sampling, mechanism.record_rate
+        if kind is None:
+            return "sampling of records not stated"
+        return (
+            RECORD_SAMPLINGS[kind] if rate is None else f"{RECORD_SAMPLINGS[kind]} ({rate:.3g})"
+        )
+    if not run.samples_clients:
+        return CLIENT_SAMPLINGS["none"]
+    if run.sampling is None:
+        return "sampling of clients not stated"
+    if not mechanism.is_drawn:
+        return "sampling of clients not counted"
+    return f"{CLIENT_SAMPLINGS[run.sampling]} (rate {run.sampling_rate:.3g})"
 
 
 def _observer_names(observers: tuple[Party, ...]) -> str:
@@ -231,19 +300,22 @@ def _is_stated_per_round(line: EpsilonResult) -> bool:
     return mechanism.stated is not None and mechanism.stated_for == "round"
 
 
-def _recomputed_as_claimed(line: EpsilonResult) -> str:
-    """Return the recomputed epsilon of what the claim covers: a round, or the run."""
+def _lower_as_claimed(line: EpsilonResult) -> str:
+    """Return the lower bound of the epsilon of what the claim covers: a round, or the run."""
     found = line.accounted.recomputed
-    if found is not None and _is_stated_per_round(line):
-        return f"{_round_up(found.one_round)} per round is recomputed (PLD)"
-    return f"{_recomputed(line)} is recomputed (PLD / RDP)"
+    if found is None:
+        return NO_NUMBER
+    if _is_stated_per_round(line):
+        return f"{floor(found.one_round_lower * 100) / 100:.2f} per round"
+    return f"{floor(found.lower * 100) / 100:.2f}"
 
 
 def _recomputed(line: EpsilonResult) -> str:
     found = line.accounted.recomputed
     if found is None:
         return NO_NUMBER
-    both = f"{_round_up(found.pld)} / {_round_up(found.rdp)}"
+    rdp = NO_NUMBER if found.rdp is None else _round_up(found.rdp)
+    both = f"{_round_up(found.pld)} / {rdp}"
     return (
         both
         if found.subsampled is None
@@ -273,10 +345,12 @@ def _verdict(line: EpsilonResult) -> str:
         else f" ({make_printable(line.attack_label)}, {bound.members:,} members and "
         f"{bound.non_members:,} non-members)"
     )
-    return {
+    words = {
         "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",
         "uncovered": "guarantees nothing against this observer, which reads unnoised values",
-        "overclaimed": "claims a smaller epsilon than that of its settings",
+        "false": f"claim is false: no epsilon below {_lower_as_claimed(line)} is true for its "
+        "settings",
+        "not confirmed": f"claim not confirmed, may be true: {_doubt(line)}",
         "violated": f"violated: attacks on canaries prove a larger epsilon{evidence}",
         "contradicted": "contradicted if records are independent: attacks then prove a larger "
         f"epsilon{evidence}; use canaries",
@@ -286,5 +360,8 @@ def _verdict(line: EpsilonResult) -> str:
         "unlike": "no lower bound: members and non-members may differ in distribution; use "
         "canaries",
         "unchecked": "no lower bound: the ground truth does not say which records are members",
-        "unaccounted": f"not recomputed: {INSTALL_HINT}",
+        "unaccounted": f"not recomputed: {make_printable(line.accounted.doubt)}",
     }[line.verdict]
+    is_untested = line.verdict in ("holds", "unasked", "refused", "unlike", "unchecked")
+    is_true = is_untested and line.accounted.claim == "holds"
+    return f"claim holds for its settings; {words}" if is_true else words

@@ -20,7 +20,16 @@ from pydantic import (
     model_validator,
 )
 
-from overheard.core.mechanism import EpsilonScope, PrivacyUnit, Site
+from overheard.core.mechanism import (
+    INSTALL_HINT,
+    ClaimStatus,
+    ClientSampling,
+    EpsilonScope,
+    PrivacyRelation,
+    PrivacyUnit,
+    RecordSampling,
+    Site,
+)
 from overheard.core.parties import COHORT
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
@@ -33,11 +42,12 @@ Better = Literal["lower", "higher"]
 """The directions of scores, as in `core.scorer`, which would load what audits need."""
 
 EpsilonVerdict = Literal[
-    "flawed", "uncovered", "overclaimed", "violated", "contradicted", "holds", "unasked",
-    "refused", "unlike", "unchecked", "unaccounted",
+    "flawed", "uncovered", "false", "violated", "contradicted", "not confirmed", "holds",
+    "unasked", "refused", "unlike", "unchecked", "unaccounted",
 ]  # fmt: skip
 """flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
-noise is added; overclaimed: the stated epsilon is below that of the settings.
+noise is added; false: the stated epsilon is below a lower bound of that of the settings; not
+confirmed: it is below an upper bound, and not below a lower one.
 
 violated: attacks on canaries prove a larger epsilon than claimed. contradicted: attacks on
 other records prove a larger one if the records are independent. holds: none of these.
@@ -46,7 +56,7 @@ The others mean that no claim was tested. unasked: no membership attack by these
 refused: no such attack could run; unlike: members and non-members are not exchangeable;
 unchecked: the members are unknown.
 
-unaccounted: no epsilon is stated for the run, and no accountant is installed."""
+unaccounted: no epsilon is stated, and none was recomputed: the row's `doubt` says why."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -65,6 +75,11 @@ Figure = Annotated[FiniteFloat | None, Finite]
 Probability = Annotated[Annotated[FiniteFloat, Field(ge=0, le=1)] | None, Finite]
 
 Size = Annotated[NonNegative | None, Finite]
+
+OLDER_VERDICT = (
+    "an older version of Overheard compared the claim with an upper bound alone: audit again"
+)
+"""Why a claim that an older version called smaller than its settings is not confirmed."""
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -449,6 +464,11 @@ EpsilonBoundRow = Annotated[
 ]
 
 
+def _current_verdict(verdict: object) -> object:
+    """Return the word for a verdict of an older version, which knew no lower bounds."""
+    return "not confirmed" if verdict == "overclaimed" else verdict
+
+
 @final
 class EpsilonRow(DocumentPart):
     """The verdict on one mechanism of an arm, for one group of observers.
@@ -471,17 +491,27 @@ class EpsilonRow(DocumentPart):
         moves: sensitivity in units of `clip`.
         delta: the delta of that epsilon.
         rounds: the rounds that are accounted for.
+        recorded_rounds: number of rounds in an incomplete recording; None = all of them.
         steps: number of noise draws per round.
+        relation: in what neighboring data sets differ; None = as `moves` says.
+        record_sampling: how the records of a step are sampled; None = not stated.
+        record_rate: the share of a client's records in a step; None = all, or not stated.
+        client_sampling: how the clients of a round are sampled; None = not stated.
         sampling_rate: the share of clients in a round, if accounting may use it, else 1.
         claimed: the stated epsilon; None = none is stated, or an infinite one.
         claimed_for: what the stated epsilon covers, such as "run"; None = none is stated.
+        claim: whether the stated epsilon is true for these settings, whatever attacks measure;
+            None = unknown, as in findings of older versions.
+        doubt: why epsilon was not recomputed, or not closely; "" = nothing is in doubt.
         is_recomputed: whether accountants recomputed epsilon from the settings.
-        pld: epsilon by the distribution of the privacy loss; None = infinite, or not
+        pld: upper bound by the distribution of the privacy loss; None = infinite, or not
             recomputed.
-        rdp: epsilon by Renyi divergences; None = infinite, or not recomputed.
-        drawn: epsilon that counts on the sampling of clients; None = it does not apply.
-        ceiling: the smallest stated or recomputed epsilon; None = unknown if the verdict is
-            "unaccounted", else infinite.
+        rdp: upper bound by Renyi divergences; None = infinite, or not recomputed.
+        drawn: upper bound that counts on the sampling of clients; None = it does not apply.
+        lower: lower bound of the true epsilon, for a stated one; 0 = none is known; None =
+            infinite, or not recomputed.
+        ceiling: the smallest upper bound for the run and these observers; None = unknown if the
+            verdict is "unaccounted" or "not confirmed", else infinite.
         measured: the largest lower bound that attacks prove; None = not measured.
 
     """
@@ -489,7 +519,7 @@ class EpsilonRow(DocumentPart):
     arm: str
     defense: str
     observers: tuple[str, ...]
-    verdict: EpsilonVerdict
+    verdict: Annotated[EpsilonVerdict, BeforeValidator(_current_verdict)]
     flaw: str
     noised_at: Site
     bounded_at: Site | None
@@ -510,6 +540,14 @@ class EpsilonRow(DocumentPart):
     drawn: Size
     ceiling: Size
     measured: EpsilonBoundRow | None
+    recorded_rounds: Count | None = None
+    relation: PrivacyRelation | None = None
+    record_sampling: RecordSampling | None = None
+    record_rate: Probability = None
+    client_sampling: ClientSampling | None = None
+    claim: ClaimStatus | None = None
+    doubt: str = ""
+    lower: Size = None
 
     @property
     def mechanism(self) -> str:
@@ -523,11 +561,28 @@ class EpsilonRow(DocumentPart):
         Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
         number guarantees nothing. Unknown if attacks contradict it without proof.
         """
-        if self.verdict in {"unaccounted", "contradicted"}:
+        is_infinite = self.is_recomputed and self.pld is None
+        is_unknown = self.verdict == "not confirmed" and self.ceiling is None
+        if (is_unknown and not is_infinite) or self.verdict in {"unaccounted", "contradicted"}:
             return None
-        if self.ceiling is None or self.verdict in {"violated", "overclaimed"}:
+        if self.ceiling is None or self.verdict in {"violated", "false"}:
             return inf
         return self.ceiling
+
+    @property
+    def rounds_text(self) -> str:
+        """The number of rounds, such as "3 of 300 rounds recorded"; "" = all are recorded."""
+        if self.recorded_rounds is None:
+            return ""
+        return f"{self.recorded_rounds:,} of {self.rounds:,} rounds recorded"
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with the mechanism, or why epsilon or the claim is in doubt; or ""."""
+        older = {"not confirmed": OLDER_VERDICT, "unaccounted": INSTALL_HINT}
+        if self.verdict not in older:
+            return self.flaw
+        return older[self.verdict] if self.claim is None else self.doubt
 
     @model_validator(mode="after")
     def _check_verdict(self) -> "EpsilonRow":
@@ -538,17 +593,15 @@ class EpsilonRow(DocumentPart):
             case "unasked" | "refused" | "unlike" | "unchecked":
                 is_consistent = at_least is None
             case "violated" | "contradicted":
-                is_consistent = (
-                    at_least is not None
-                    and self.ceiling is not None
-                    and at_least > self.ceiling
-                )
+                claimed = self.claimed if self.claimed_for == "run" else None
+                known = [one for one in (self.ceiling, claimed) if one is not None]
+                is_consistent = at_least is not None and at_least > min(known, default=inf)
             case "holds":
                 # The bound may exceed the ceiling: see `_is_disproved` in
                 # `epsilon.epsilon_results`.
                 is_consistent = at_least is not None
-            case "overclaimed":
-                is_consistent = True
+            case "false" | "not confirmed":
+                is_consistent = self.claim in (None, self.verdict)
         if not is_consistent:
             raise ValueError(f"verdict {self.verdict!r} contradicts `ceiling` and `measured`")
         return self

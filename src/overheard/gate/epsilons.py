@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
 
-from overheard.core.mechanism import INSTALL_HINT, MEANINGLESS_EPSILON, UNITS
+from overheard.core.mechanism import MEANINGLESS_EPSILON, UNITS
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict, IntervalEstimate
 from overheard.gate.policy import EpsilonRule
@@ -19,7 +19,8 @@ STATUSES: dict[EpsilonVerdict, Status] = {
     "holds": "pass",
     "violated": "fail",
     "contradicted": "inconclusive",
-    "overclaimed": "fail",
+    "false": "fail",
+    "not confirmed": "inconclusive",
     "flawed": "fail",
     "uncovered": "fail",
     "unasked": "inconclusive",
@@ -35,7 +36,9 @@ REASONS: dict[EpsilonVerdict, str] = {
     "violated": "attacks prove a larger epsilon than is claimed",
     "contradicted": "attacks prove a larger epsilon than is claimed, if records are "
     "independent: use canaries",
-    "overclaimed": "the claimed epsilon is smaller than that of its settings",
+    "false": "the claimed epsilon is below the smallest one that can be true for its settings",
+    "not confirmed": "the claimed epsilon is below an upper bound of that of its settings, and "
+    "may be true",
     "flawed": "the mechanism guarantees nothing to any observer",
     "uncovered": "the mechanism guarantees nothing to these observers, who read updates "
     "before noise is added",
@@ -43,7 +46,7 @@ REASONS: dict[EpsilonVerdict, str] = {
     "refused": "no membership attack by these observers could run",
     "unlike": "members and non-members may not be exchangeable: use canaries",
     "unchecked": "the ground truth on membership is unknown",
-    "unaccounted": f"no epsilon is stated for the run; {INSTALL_HINT}",
+    "unaccounted": "no epsilon was recomputed",
 }
 
 UNMEASURED = (
@@ -184,12 +187,12 @@ class _EpsilonJudge:
 def _judge_guarantee(verdict: RuleVerdict, row: EpsilonRow, limit: float) -> RuleVerdict:
     figure = row.guaranteed_epsilon
     if figure is None:
-        return replace(verdict, why=REASONS[row.verdict])
+        return replace(verdict, why=_reason(row))
     if isinf(figure):
         is_broken = STATUSES[row.verdict] == "fail"
         why = _reason(row) if is_broken else "its settings give no finite epsilon"
         return replace(verdict, status="fail", why=f"nothing is guaranteed: {why}")
-    about = f"for {UNITS[row.unit]}, at delta {row.delta:g}"
+    about = f"for {UNITS[row.unit]}, at delta {row.delta:g}{_of_rounds(row)}"
     return replace(
         verdict, status=_status(figure, limit), figure=_exact_bounds(figure), why=about
     )
@@ -210,12 +213,19 @@ def _judge_claim(verdict: RuleVerdict, row: EpsilonRow) -> RuleVerdict:
     if row.verdict == "holds":
         is_hollow = row.ceiling is None or row.ceiling > MEANINGLESS_EPSILON
         most = "infinity" if row.ceiling is None else format_number(row.ceiling)
-        why = f"compared with {most}{', which is too large to protect' if is_hollow else ''}"
+        hollow = ", which is too large to protect" if is_hollow else ""
+        why = f"compared with {most}{hollow}{_of_rounds(row)}"
     return replace(verdict, status=STATUSES[row.verdict], figure=figure, why=why)
 
 
 def _reason(row: EpsilonRow) -> str:
-    return f"{REASONS[row.verdict]}: {row.flaw}" if row.flaw else REASONS[row.verdict]
+    """Return why a row does not hold, with the flaw of the mechanism or what is in doubt."""
+    why = f"{REASONS[row.verdict]}: {row.reason}" if row.reason else REASONS[row.verdict]
+    return why if row.rounds_text in why else f"{why}{_of_rounds(row)}"
+
+
+def _of_rounds(row: EpsilonRow) -> str:
+    return f"; {row.rounds_text}" if row.rounds_text else ""
 
 
 def _status(figure: float, limit: float) -> Status:

@@ -330,6 +330,7 @@ class _Queue:
                 self._parties,
                 run_info.rounds,
                 participation=run_info.participation,
+                sampling=run_info.sampling,
                 framework=run_info.framework,
                 left_out=left_out,
                 are_defenses_stated=run_info.are_defenses_stated,

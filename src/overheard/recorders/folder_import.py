@@ -11,6 +11,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
+from overheard.archive.run_end import mark_end
 from overheard.archive.weights import tensor_shapes
 from overheard.consistency.check import check_recording
 from overheard.consistency.proof import RecordingProof
@@ -114,6 +115,7 @@ def import_recording(
     for index in range(done, run.round_count):
         with recorder.open_round() as open_round:
             _write_round(run, index, open_round, ticker)
+    mark_end(out)
     answered = run.round_count - run.is_closed
     return ImportSummary(
         answered,
@@ -137,6 +139,7 @@ def _manifest(run: ExportedRun) -> Manifest:
             (SERVER, *run.clients),
             about.rounds,
             participation=about.participation,
+            sampling=about.sampling,
             framework=about.framework or "not told",
             left_out=run.left_out,
             are_defenses_stated=about.defenses is not None,

@@ -14,6 +14,7 @@ from overheard.archive.layout import path_exists, read_checked_file
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.message_bodies import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
+from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import LARGEST_FLOAT32, Recipe
 from overheard.core.task import Task, TaskKind
 from overheard.recorders.exported_rounds import INFO_FILES
@@ -84,6 +85,7 @@ class ImportInfo:
             None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
+        sampling: how the clients of a round were sampled; None = not stated.
         tensors: names of the model's parameters in its order; other tensors in the files are
             omitted. None = all floating-point tensors, in the order of the first file.
         clients: all clients, named like their files. A client without a file in a round was
@@ -113,6 +115,7 @@ class ImportInfo:
     defenses: tuple[DefenseRecord, ...] | None = None
     rounds: int | None = None
     participation: float | None = None
+    sampling: ClientSampling | None = None
     tensors: tuple[str, ...] | None = None
     clients: tuple[str, ...] | None = None
     asked: tuple[SampledClients, ...] = ()

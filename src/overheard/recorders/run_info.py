@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from overheard.archive.manifest import DefenseRecord
+from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 
@@ -19,6 +20,7 @@ class RunInfo:
         defenses: defenses, in the order in which they act.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
+        sampling: how the clients of a round are sampled; None = not stated.
         are_defenses_stated: whether `defenses` are all that there are, so that () means none.
         algorithm: the algorithm with its settings, such as "FedProx(mu=0.1, mean='examples')";
             "" = unknown.
@@ -34,3 +36,4 @@ class RunInfo:
     participation: float | None = None
     are_defenses_stated: bool = False
     algorithm: str = ""
+    sampling: ClientSampling | None = None

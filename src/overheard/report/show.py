@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from overheard.archive.asked_rounds import count_asked_rounds
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
 from overheard.archive.reader import open_transcript
+from overheard.archive.run_end import has_ended
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -21,6 +23,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, SERVER, Party, is_client
 from overheard.core.task import OUTPUTS_OF
+from overheard.core.transcript import Transcript
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -54,14 +57,15 @@ def show(folder: Path) -> RunOverview:
         TranscriptError: if the transcript is missing or damaged.
 
     """
-    manifest, messages = read_manifest(folder), open_transcript(folder).messages
+    manifest, transcript = read_manifest(folder), open_transcript(folder)
+    messages = transcript.messages
     columns, rows, total = _table(messages)
     metadata = describe_metadata(messages)
     return RunOverview(
         # What needs no attack is said first.
         (
             *(("told", one.text) for one in metadata if one.kind == "labels"),
-            *_facts(manifest, folder),
+            *_facts(manifest, folder, transcript),
         ),
         columns,
         rows,
@@ -71,7 +75,9 @@ def show(folder: Path) -> RunOverview:
     )
 
 
-def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
+def _facts(
+    manifest: Manifest, folder: Path, transcript: Transcript
+) -> Iterator[tuple[str, str]]:
     yield "model", shorten(manifest.model, MAX_LENGTH) or "not recorded"
     task = manifest.task
     yield (
@@ -84,12 +90,7 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
     if manifest.algorithm:
         yield "algorithm", shorten(manifest.algorithm, MAX_LENGTH)
     yield from _defenses(manifest)
-    recorded = count_committed_rounds(folder)
-    if manifest.rounds is None:
-        yield "rounds", f"{recorded:,} recorded; the planned number is not recorded"
-    else:
-        state = "complete" if is_complete(folder) else f"INCOMPLETE: {recorded:,} recorded"
-        yield "rounds", f"{manifest.rounds:,}, {state}"
+    yield "rounds", _rounds(manifest, folder, transcript)
     yield "run by", shorten(manifest.framework, MAX_LENGTH)
     if manifest.left_out:
         yield (
@@ -99,6 +100,18 @@ def _facts(manifest: Manifest, folder: Path) -> Iterator[tuple[str, str]]:
         )
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
     yield "made with", shorten(made, MAX_LENGTH)
+
+
+def _rounds(manifest: Manifest, folder: Path, transcript: Transcript) -> str:
+    planned = manifest.rounds
+    if planned is None:
+        recorded = count_committed_rounds(folder)
+        end = "" if has_ended(folder) else ", and no mark of the end of the run"
+        return f"{recorded:,} recorded; the planned number is not recorded{end}"
+    if is_complete(folder):
+        return f"{planned:,}, complete"
+    asked = count_asked_rounds(transcript, manifest.parties).rounds
+    return f"{planned:,}, INCOMPLETE: {asked:,} of {planned:,} rounds recorded"
 
 
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -121,10 +134,11 @@ def _mechanism(defense: DefenseRecord) -> str:
     stated = defense.mechanism
     if stated is None:
         return ""
-    flaw = f", but {shorten(stated.flaw, MAX_LENGTH)}" if stated.flaw else ""
+    doubt = stated.flaw or stated.unproven
+    but = f", but {shorten(doubt, MAX_LENGTH)}" if doubt else ""
     return (
         f"; states noise of {stated.noise_multiplier:.4g} x clip {stated.clip:.4g} for one "
-        f"{stated.unit}, added at the {stated.noised_at}{flaw}"
+        f"{stated.unit}, added at the {stated.noised_at}{but}"
     )
 
 

@@ -191,12 +191,23 @@ def test_an_import_continues_where_it_was_stopped(plain: Path, tmp_path: Path) -
     )  # fmt: skip
 
 
-def test_privacy_of_training_is_recorded_as_stated(plain: Path, tmp_path: Path) -> None:
-    stated = {"type": "local", "sigma": 0.4, "clip": 0.005}
+@pytest.mark.parametrize(
+    ("kind", "name", "settings"),
+    [
+        ("local", "dp_sgd", "Opacus(type=local, sigma=0.4, clip=0.005)"),
+        # Noise after training is no DP-SGD.
+        ("central", "central_dp", "Fed-BioMed central DP(type=central, sigma=0.4, clip=0.005)"),
+        ("secret", "fedbiomed_dp", "Fed-BioMed DP(type=secret, sigma=0.4, clip=0.005)"),
+    ],
+)
+def test_privacy_is_recorded_by_its_stated_type(
+    plain: Path, tmp_path: Path, kind: str, name: str, settings: str
+) -> None:
+    stated = {"type": kind, "sigma": 0.4, "clip": 0.005}
     change(plain, lambda content: content["training_args"].update(dp_args=stated))
     import_recording(plain, tmp_path / "run")
     (defense,) = read_manifest(tmp_path / "run").defenses
-    assert defense.settings == "Opacus(type=local, sigma=0.4, clip=0.005)"
+    assert (defense.name, defense.settings) == (name, settings)
     assert (defense.enforced_at, defense.mechanism) == ("client", None)
 
 

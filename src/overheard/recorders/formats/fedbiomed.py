@@ -37,6 +37,15 @@ INITIAL_MODEL = "initial_params.mpk"
 
 FAILED = "the node failed"
 
+_DP_TYPES = {
+    "local": ("dp_sgd", "Opacus"),
+    "central": ("central_dp", "Fed-BioMed central DP"),
+}
+"""Name and mechanism of each type of differential privacy. Local: nodes train by DP-SGD of
+Opacus. Central: they add noise to the parameters once, after training."""
+
+_OTHER_DP = ("fedbiomed_dp", "Fed-BioMed DP")
+
 BY_NODE = "whoever runs the node"
 """Who can switch off what the node does in its training."""
 
@@ -215,7 +224,10 @@ def _defenses(last: Breakpoint) -> Iterator[DefenseRecord]:
     stated = last.training_args.get("dp_args")
     if isinstance(stated, dict):
         settings = ", ".join(f"{name}={text}" for name, text in _settings(stated))
-        yield DefenseRecord("dp_sgd", f"Opacus({settings})", "client", BY_NODE)
+        name, mechanism = _DP_TYPES.get(
+            str(stated.get("type")), ("fedbiomed_dp", "Fed-BioMed DP")
+        )
+        yield DefenseRecord(name, f"{mechanism}({settings})", "client", BY_NODE)
     if any(
         reply.encrypted for nodes in last.training_replies.values() for reply in nodes.values()
     ):

@@ -3,7 +3,7 @@
 from math import floor, inf
 
 from overheard.core.accountant import format_epsilon
-from overheard.core.mechanism import UNITS
+from overheard.core.mechanism import RELATIONS, UNITS
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import EpsilonRow, EpsilonVerdict
@@ -18,21 +18,22 @@ from overheard.report.evidence.annex_section import (
 VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "flawed": "guarantees nothing",
     "uncovered": "guarantees nothing against these observers, who read values without noise",
-    "overclaimed": "a smaller epsilon is claimed than the settings give",
+    "false": "false: no epsilon as small as the claimed one is true for the settings",
     "violated": "refuted: attacks on canaries prove a larger epsilon",
     "contradicted": "doubtful: attacks prove a larger epsilon if records are independent",
+    "not confirmed": "not confirmed: the claim is below an upper bound and may be true",
     "holds": "not refuted by these attacks, which proves no protection",
     "unasked": "not measured: there was no membership attack by these observers",
     "refused": "not measured: no membership attack could run",
     "unlike": "not measured: members and non-members may differ in distribution",
     "unchecked": "not measured: the members are not known",
-    "unaccounted": "not recomputed: no accountant was installed",
+    "unaccounted": "not recomputed",
 }
 
 BROKEN: tuple[EpsilonVerdict, ...] = (
     "flawed",
     "uncovered",
-    "overclaimed",
+    "false",
     "violated",
     "contradicted",
 )
@@ -66,7 +67,8 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
     )
     reading = (
         "Claimed: what the run states. Recomputed: an upper bound from the settings, by the "
-        "privacy loss of Gaussian noise in closed form. Proven: a lower bound from attacks, "
+        "privacy loss of Gaussian noise. A claim is false only if it is below a lower bound of "
+        "what the settings give. Proven: a lower bound from attacks, "
         "with 95 % confidence in each row. A small lower bound is no proof of privacy."
     )
     return AnnexSection(title, (SectionBlock("", (reading,), (table,)),))
@@ -85,12 +87,16 @@ def _row(row: EpsilonRow) -> tuple[str, ...]:
 
 
 def _mechanism(row: EpsilonRow) -> str:
-    return f"{make_printable(row.arm)}: {make_printable(row.defense)}, for {UNITS[row.unit]}"
+    of_rounds = f", {row.rounds_text}" if row.rounds_text else ""
+    return (
+        f"{make_printable(row.arm)}: {make_printable(row.defense)}, for {UNITS[row.unit]}"
+        f"{'' if row.relation is None else f', {RELATIONS[row.relation]}'}{of_rounds}"
+    )
 
 
 def _result(row: EpsilonRow) -> str:
-    flaw = f": {make_printable(row.flaw)}" if row.flaw else ""
-    return f"{VERDICT_WORDS[row.verdict]}{flaw}"
+    reason = f": {make_printable(row.reason)}" if row.reason else ""
+    return f"{VERDICT_WORDS[row.verdict]}{reason}"
 
 
 def _claimed(row: EpsilonRow) -> str:
@@ -102,6 +108,6 @@ def _claimed(row: EpsilonRow) -> str:
 def _recomputed(row: EpsilonRow) -> str:
     if not row.is_recomputed:
         return NO_NUMBER
-    found = format_epsilon(inf if row.pld is None else row.pld)
+    found = format_epsilon(min(inf if one is None else one for one in (row.pld, row.rdp)))
     sampled = "" if row.drawn is None else f"; with sampling {format_epsilon(row.drawn)}"
     return f"{found}{sampled}"

@@ -1,0 +1,197 @@
+"""Bounds of epsilon for Gaussian noise on samples: Poisson, or of a fixed size."""
+
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from overheard.core.errors import PlanError
+from overheard.core.mechanism import INSTALL_HINT, PrivacyRelation
+
+POPULATION_SIZE = 10**6
+"""Population size given to the accountant for sampling; only the sampling rate matters."""
+
+MAX_ROUGH_EPSILON = 1000.0
+"""Rough epsilon above which no upper bound is computed: its digits have no meaning."""
+
+MAX_GRID_POINTS = 500_000
+"""Most privacy losses of a draw; a coarser grid still gives bounds, but looser ones."""
+
+LEAST_NOISE = 0.01
+"""Noise multiplier from which more noise is tried for a lower bound of a huge epsilon."""
+
+MAX_EXPONENT = 700.0
+"""The largest exponent that a float has room for."""
+
+FINEST_GRID = 1e-9
+"""Smallest distance between two privacy losses."""
+
+COARSEST_GRID = 5e-3
+"""Largest distance between two privacy losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonNoise:
+    """Gaussian noise on a sum of units, each sampled by itself with the same probability.
+
+    Args:
+        noise_multiplier: standard deviation of the noise, over the most by which one unit
+            changes the sum: when it is added or removed, or when it is replaced, as `relation`
+            says. Above 0.
+        rate: probability that a unit is sampled in a draw (0..1).
+        draws: number of draws of noise, with a new sample each.
+        relation: in what neighboring data sets differ.
+
+    """
+
+    noise_multiplier: float
+    rate: float
+    draws: int
+    relation: PrivacyRelation
+
+    def upper_epsilon(self, delta: float) -> float:
+        """Return an upper bound of epsilon by the distribution of the privacy loss (PLD).
+
+        Both directions count, such as adding and removing a unit. Losses are rounded up on a
+        grid (Doroshenko et al. 2022, PoPETs, "Connect the Dots"). Returns infinity above some
+        1,000.
+
+        >>> round(PoissonNoise(1.0, 0.01, 300, "add-or-remove").upper_epsilon(1e-5), 2)
+        1.07
+
+        Raises:
+            PlanError: if `dp-accounting` is not installed.
+
+        """
+        rough = self._rough_epsilon(delta)
+        if rough > MAX_ROUGH_EPSILON:
+            return math.inf
+        # The grid adds about draws * grid^2: 0.05 % of epsilon.
+        upper = self._epsilon(delta, math.sqrt(5e-4 * rough / self.draws), is_upper=True)
+        by_renyi = self.renyi_epsilon(delta)
+        return upper if by_renyi is None else min(upper, by_renyi)
+
+    def lower_epsilon(self, delta: float) -> float:
+        """Return a lower bound of epsilon: no smaller epsilon holds at this delta.
+
+        It is that of two certain neighbors, with their privacy losses rounded down on a grid.
+
+        >>> 1.0 < PoissonNoise(1.0, 0.01, 300, "add-or-remove").lower_epsilon(1e-5) < 1.068
+        True
+
+        Raises:
+            PlanError: if `dp-accounting` is not installed.
+
+        """
+        rough = self._rough_epsilon(delta)
+        if rough > MAX_ROUGH_EPSILON:
+            # What holds for more noise holds for less; a huge epsilon needs a huge grid.
+            noise = 2 * max(self.noise_multiplier, LEAST_NOISE)
+            return replace(self, noise_multiplier=noise).lower_epsilon(delta)
+        # Rounding down loses about draws * grid / 2: 2.5 % of epsilon.
+        grid = 0.05 * self.upper_epsilon(delta) / self.draws
+        return self._epsilon(delta, max(grid, FINEST_GRID), is_upper=False)
+
+    def renyi_epsilon(self, delta: float) -> float | None:
+        """Return an upper bound by Renyi divergences; None for a unit that is replaced.
+
+        Raises:
+            PlanError: if `dp-accounting` is not installed.
+
+        """
+        return None if self.relation == "replace-one" else self._renyi_epsilon(delta)
+
+    @property
+    def noise_per_unit(self) -> float:
+        """The noise over the most that one unit adds: replacing one removes and adds one."""
+        factor = 2 if self.relation == "replace-one" else 1
+        return factor * self.noise_multiplier
+
+    def _renyi_epsilon(self, delta: float) -> float:
+        try:
+            from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+            from dp_accounting.rdp import RdpAccountant
+        except ImportError as missing:
+            raise PlanError(INSTALL_HINT) from missing
+        accountant = RdpAccountant()
+        event = PoissonSampledDpEvent(self.rate, GaussianDpEvent(self.noise_per_unit))
+        with _without_warnings():
+            accountant.compose(event, self.draws)
+        return float(accountant.get_epsilon(delta))
+
+    def _rough_epsilon(self, delta: float) -> float:
+        """Return the size of epsilon, for the choice of a grid; no bound, and above 0."""
+        factor = 2 if self.relation == "replace-one" else 1
+        return max(factor * self._renyi_epsilon(delta), 1e-3)
+
+    def _epsilon(self, delta: float, grid: float, *, is_upper: bool) -> float:
+        return _loss_epsilon(self, delta, grid, is_upper=is_upper)
+
+
+@lru_cache(maxsize=256)
+def _loss_epsilon(noise: PoissonNoise, delta: float, grid: float, *, is_upper: bool) -> float:
+    """Return epsilon by the privacy losses on a grid, rounded up or down."""
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+
+    deviation = noise.noise_per_unit
+    # The largest loss of a draw, at ten deviations of the noise.
+    exponent = min(1 / (2 * deviation**2) + 10 / deviation, MAX_EXPONENT)
+    spread = math.log1p(noise.rate * math.expm1(exponent))
+    losses = from_gaussian_mechanism(
+        deviation,
+        pessimistic_estimate=is_upper,
+        value_discretization_interval=max(min(grid, COARSEST_GRID), spread / MAX_GRID_POINTS),
+        sampling_prob=noise.rate,
+        use_connect_dots=is_upper,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE
+        if noise.relation == "replace-one"
+        else NeighboringRelation.ADD_OR_REMOVE_ONE,
+    )
+    return float(losses.self_compose(noise.draws).get_epsilon_for_delta(delta))
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Silence the accountant, which warns of each order of divergence that it leaves out."""
+    log = logging.getLogger("absl")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def fixed_size_epsilon(noise_multiplier: float, draws: int, delta: float, rate: float) -> float:
+    """Compute an upper bound of epsilon where a fixed share of units is sampled for each draw.
+
+    Neighboring data sets differ by replacing one unit, to which the Gaussian has sensitivity
+    1: Wang, Balle and Kasiviswanathan 2019 (AISTATS), Theorem 27, by Renyi divergences. The
+    upper bound is not tight: near a rate of 1 it exceeds the epsilon without sampling.
+
+    >>> round(fixed_size_epsilon(2.0, 20, 1e-5, 0.1), 2)
+    2.24
+
+    Raises:
+        PlanError: if `dp-accounting` is not installed.
+
+    """
+    try:
+        from dp_accounting import (
+            GaussianDpEvent,
+            NeighboringRelation,
+            SampledWithoutReplacementDpEvent,
+        )
+        from dp_accounting.rdp import RdpAccountant
+    except ImportError as missing:
+        raise PlanError(INSTALL_HINT) from missing
+    accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+    sampled = math.ceil(rate * POPULATION_SIZE)
+    event = SampledWithoutReplacementDpEvent(
+        POPULATION_SIZE, sampled, GaussianDpEvent(noise_multiplier)
+    )
+    accountant.compose(event, draws)
+    return float(accountant.get_epsilon(delta))
