@@ -14,6 +14,7 @@ from torch import Tensor
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.manifest import is_complete, read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
+from overheard.archive.run_end import has_ended
 from overheard.consistency.proof import Reason, RecordingProof
 from overheard.core.errors import AuditError, OutputError, TranscriptError
 from overheard.core.messages import Broadcast, MissingReply, Update
@@ -334,6 +335,31 @@ def test_imports_the_metadata_of_about(exported: Path, tmp_path: Path):
     ]  # fmt: skip
     first = open_transcript(tmp_path / "run").messages[0]
     assert first.readers == {client(0), ward}
+
+
+def test_imports_stated_sampling_and_marks_the_end(exported: Path, tmp_path: Path):
+    (exported / "about.toml").write_text(
+        """participation = 0.5
+sampling = "poisson"
+[[defenses]]
+name = "DP-SGD"
+settings = "DP-SGD"
+enforced_at = "client"
+switched_off_by = "each client"
+mechanism = { noise_multiplier = 1.0, clip = 1.0, delta = 1e-5, noised_at = "client", \
+bounded_at = "client", moves = 1.0, unit = "record", steps = 6, record_sampling = "poisson", \
+record_rate = 0.25 }
+""".replace("\\\n", "")
+    )
+    import_recording(exported, tmp_path / "run")
+    manifest = read_manifest(tmp_path / "run")
+    assert (manifest.participation, manifest.sampling) == (0.5, "poisson")
+    noise = manifest.defenses[0].mechanism
+    assert noise is not None
+    assert (noise.record_sampling, noise.record_rate, noise.relation) == (
+        "poisson", 0.25, "add-or-remove",
+    )  # fmt: skip
+    assert has_ended(tmp_path / "run")
 
 
 def test_reads_about_in_toml(exported: Path, tmp_path: Path):

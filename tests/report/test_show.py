@@ -9,6 +9,7 @@ import torch
 from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
+from overheard.archive.run_end import mark_end
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, UnstoredMessage, Update
 from overheard.core.parties import COHORT, SERVER, client
@@ -17,10 +18,15 @@ from overheard.report.show import show
 HOSTILE = "<b>\u202e\x1b[2J"
 
 
-def recorded(folder: Path, sizes: tuple[int | None, int | None] = (5, 7)) -> Path:
+def recorded(
+    folder: Path,
+    sizes: tuple[int | None, int | None] = (5, 7),
+    planned: int | None = None,
+) -> Path:
     """One round in which two clients answer the server."""
     who = (client(0), client(1))
-    recorder = Recorder(folder, Manifest(None, "Mlp()", None, (), (SERVER, *who), rounds=None))
+    manifest = Manifest(None, "Mlp()", None, (), (SERVER, *who), rounds=planned)
+    recorder = Recorder(folder, manifest)
     with recorder.open_round() as now:
         now.record(Message(0, SERVER, frozenset(who), Broadcast({"w": torch.zeros(2)})))
         for one, size in zip(who, sizes, strict=True):
@@ -103,3 +109,12 @@ def test_the_first_line_names_a_histogram_of_labels_in_clear(tmp_path: Path):
     update = Update({"w": torch.ones(2)}, 9, {"labels[0]": 4.0, "labels[1]": 5.0})
     text = stored(tmp_path, Message(0, client(0), frozenset({SERVER}), update))
     assert text.startswith("told labels is a histogram of labels in clear text")
+
+
+def test_says_how_many_of_the_planned_rounds_are_recorded(tmp_path: Path) -> None:
+    incomplete = show(recorded(tmp_path / "few", planned=300))
+    assert dict(incomplete.facts)["rounds"] == "300, INCOMPLETE: 1 of 300 rounds recorded"
+    unknown = show(recorded(tmp_path / "unknown"))
+    assert dict(unknown.facts)["rounds"].endswith("and no mark of the end of the run")
+    mark_end(tmp_path / "unknown")
+    assert dict(show(tmp_path / "unknown").facts)["rounds"].endswith("is not recorded")

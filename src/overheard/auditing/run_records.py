@@ -123,7 +123,8 @@ def recorded_run(
         share,
         rate,
         sampling,
-        asked=max(asked.most, so_far or 0),
+        # Each sampled round counts with its probability, whoever was drawn.
+        asked=max(spent if sampling == "poisson" else asked.most, so_far or 0),
         recorded=spent if spent < rounds else None,
         is_open=so_far is not None or (manifest.rounds is None and not has_ended),
     )

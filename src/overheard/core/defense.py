@@ -89,7 +89,8 @@ class RunParameters:
         sampling_rate: the largest probability that a client was selected in a round, given
             what any other client knows; 1, the worst case, where it was not computed.
         sampling: how clients are sampled; None = not stated.
-        asked: number of rounds that are known to have been asked of one client; None = all.
+        asked: number of rounds that are known to have been asked of one client, or for which
+            it may have been sampled; None = all.
         recorded: number of rounds asked of clients in an incomplete recording; None = all.
         is_open: whether more rounds than `rounds` may follow, as nobody stated the end.
 

@@ -68,8 +68,8 @@ class PoissonNoise:
         rough = self._rough_epsilon(delta)
         if rough > MAX_ROUGH_EPSILON:
             return math.inf
-        # The grid adds about draws * grid^2: 0.05 % of epsilon.
-        upper = self._epsilon(delta, math.sqrt(5e-4 * rough / self.draws), is_upper=True)
+        # The grid adds about draws * grid^2: 0.1 % of epsilon.
+        upper = self._epsilon(delta, math.sqrt(1e-3 * rough / self.draws), is_upper=True)
         by_renyi = self.renyi_epsilon(delta)
         return upper if by_renyi is None else min(upper, by_renyi)
 
@@ -90,8 +90,8 @@ class PoissonNoise:
             # What holds for more noise holds for less; a huge epsilon needs a huge grid.
             noise = 2 * max(self.noise_multiplier, LEAST_NOISE)
             return replace(self, noise_multiplier=noise).lower_epsilon(delta)
-        # Rounding down loses about draws * grid / 2: 2.5 % of epsilon.
-        grid = 0.05 * self.upper_epsilon(delta) / self.draws
+        # Rounding down loses about draws * grid / 2: 5 % of epsilon.
+        grid = 0.1 * self.upper_epsilon(delta) / self.draws
         return self._epsilon(delta, max(grid, FINEST_GRID), is_upper=False)
 
     def renyi_epsilon(self, delta: float) -> float | None:
@@ -101,7 +101,7 @@ class PoissonNoise:
             PlanError: if `dp-accounting` is not installed.
 
         """
-        return None if self.relation == "replace-one" else self._renyi_epsilon(delta)
+        return None if self.relation == "replace-one" else _renyi_epsilon(self, delta)
 
     @property
     def noise_per_unit(self) -> float:
@@ -109,25 +109,28 @@ class PoissonNoise:
         factor = 2 if self.relation == "replace-one" else 1
         return factor * self.noise_multiplier
 
-    def _renyi_epsilon(self, delta: float) -> float:
-        try:
-            from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-            from dp_accounting.rdp import RdpAccountant
-        except ImportError as missing:
-            raise PlanError(INSTALL_HINT) from missing
-        accountant = RdpAccountant()
-        event = PoissonSampledDpEvent(self.rate, GaussianDpEvent(self.noise_per_unit))
-        with _without_warnings():
-            accountant.compose(event, self.draws)
-        return float(accountant.get_epsilon(delta))
-
     def _rough_epsilon(self, delta: float) -> float:
         """Return the size of epsilon, for the choice of a grid; no bound, and above 0."""
         factor = 2 if self.relation == "replace-one" else 1
-        return max(factor * self._renyi_epsilon(delta), 1e-3)
+        return max(factor * _renyi_epsilon(self, delta), 1e-3)
 
     def _epsilon(self, delta: float, grid: float, *, is_upper: bool) -> float:
         return _loss_epsilon(self, delta, grid, is_upper=is_upper)
+
+
+@lru_cache(maxsize=256)
+def _renyi_epsilon(noise: PoissonNoise, delta: float) -> float:
+    """Return an upper bound of epsilon if one unit is added or removed."""
+    try:
+        from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+        from dp_accounting.rdp import RdpAccountant
+    except ImportError as missing:
+        raise PlanError(INSTALL_HINT) from missing
+    accountant = RdpAccountant()
+    event = PoissonSampledDpEvent(noise.rate, GaussianDpEvent(noise.noise_per_unit))
+    with _without_warnings():
+        accountant.compose(event, noise.draws)
+    return float(accountant.get_epsilon(delta))
 
 
 @lru_cache(maxsize=256)

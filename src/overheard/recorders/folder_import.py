@@ -11,7 +11,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
-from overheard.archive.run_end import mark_end
+from overheard.archive.run_end import has_ended, mark_end
 from overheard.archive.weights import tensor_shapes
 from overheard.consistency.check import check_recording
 from overheard.consistency.proof import RecordingProof
@@ -115,7 +115,8 @@ def import_recording(
     for index in range(done, run.round_count):
         with recorder.open_round() as open_round:
             _write_round(run, index, open_round, ticker)
-    mark_end(out)
+    if not has_ended(out):
+        mark_end(out)
     answered = run.round_count - run.is_closed
     return ImportSummary(
         answered,
