@@ -53,6 +53,7 @@ from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import model_structure
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
+from overheard.plans.recording_plan import complete_manifest
 
 RECORDED = "recorded"
 """Name of the single arm in the audit of a recording."""
@@ -102,7 +103,7 @@ def check_recording(
         TranscriptError: if the recording is damaged.
 
     """
-    manifest = read_manifest(recording)
+    manifest = complete_manifest(read_manifest(recording), plan.recording, recording)
     _refuse_other_data(recording, manifest, audit_inputs.dataset)
     partition = _check_partition(recording, manifest, audit_inputs)
     return CheckedRecording(plan, audit_inputs, recording, manifest, partition)

@@ -30,6 +30,7 @@ from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plugin_field import PluginField, plugin_label
+from overheard.plans.recording_plan import RecordingPlan
 from overheard.plans.registries import (
     ALGORITHMS,
     ATTACKS,
@@ -335,6 +336,7 @@ class Plan(StrictModel):
             above" this margin. Such a margin never hides a leak that is found. Scores that are
             not given keep the margin of their question: see docs/statistics.md.
         release: who answers for the results, and what they are for; it changes no result.
+        recording: what you state of the recording that is audited.
 
     """
 
@@ -346,6 +348,7 @@ class Plan(StrictModel):
     threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
     margins: Mapping[str, Margin] = Field(default_factory=dict)
     release: ReleasePlan = ReleasePlan()
+    recording: RecordingPlan = RecordingPlan()
 
     @field_validator("arms")
     @classmethod
@@ -463,8 +466,9 @@ class Plan(StrictModel):
     def toml(self) -> str:
         """Return the plan as TOML with all defaults, which is read back as the same plan."""
         content = self.model_dump(exclude_none=True)
-        if not content["release"]:
-            del content["release"]
+        for name in ("release", "recording"):
+            if not content[name]:
+                del content[name]
         return tomli_w.dumps(content)
 
 
