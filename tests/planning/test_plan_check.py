@@ -46,7 +46,8 @@ def test_a_recording_uses_the_first_seed_alone(simulated: Path):
 def test_counts_runs_and_describes_them(checked: PlanCheck):
     assert (len(checked.arms), checked.seeds, checked.runs) == (2, 2, 4)
     lines = list(checked.lines())
-    assert lines[0] == "2 arms x 2 seeds: 4 runs to simulate, controls included"
+    assert lines[0] == "Data: 1797 examples, of which 300 are held out."
+    assert "2 arms x 2 seeds: 4 runs to simulate, controls included" in lines
     assert any(line.startswith("  refused  mean_softmax: needs updates") for line in lines)
 
 

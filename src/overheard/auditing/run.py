@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import final
 
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
+from overheard.archive.reader import open_transcript
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
@@ -20,8 +24,19 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
 from overheard.auditing.progress import OnStep, Progress
-from overheard.auditing.recording import prepare_recorded_runs, recording_digest
+from overheard.auditing.recorded_tensors.data_trial import try_data
+from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
+from overheard.auditing.recording import (
+    check_recording,
+    prepare_recorded_runs,
+    recording_digest,
+)
 from overheard.auditing.runs_ahead import attack_ahead
+from overheard.data.dataset import Dataset
+from overheard.data.datasets.no_examples import NoExamples
+from overheard.data.reading.folder import data_folder
+from overheard.data.reading.scales import Scale
+from overheard.data.summary import summarise_data
 from overheard.findings.audit import Audit
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
@@ -97,6 +112,61 @@ def audit(
         return judge(audit_subject(plan, runs.subject, audit_inputs, recording), attacked)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class DataFit:
+    """What a recording shows of the plan's data: whether scale and order of classes fit.
+
+    Args:
+        notes: sentences on what was found.
+        warnings: sentences on what does not fit, or is assumed and was not checked.
+        fitting_scale: a scale that the plan can set and that fits clearly better; None = none.
+
+    """
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    fitting_scale: Scale | None = None
+
+
+def check_data(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> DataFit:
+    """Compare the plan's data with a recording: with what it states, and with its last model.
+
+    Raises:
+        PlanError: if the plan does not fit the recording.
+        TranscriptError: if the recording is damaged.
+
+    """
+    dataset = audit_inputs.dataset
+    if not dataset.task.has_classes or isinstance(plan.data.source, NoExamples):
+        return DataFit()
+    checked = check_recording(plan, audit_inputs, recording)
+    whole = open_transcript(recording)
+    transcript = select_matched_tensors(whole, checked.match_model_tensors(whole))
+    trial = try_data(plan, dataset, transcript, data_folder(audit_inputs.resources.data))
+    is_stated = checked.manifest.task is not None
+    if trial is None:
+        why = "The network is not known, so the plan's data could not be tried on it."
+        return DataFit((why,), () if is_stated else (_assumed_order(dataset),))
+    warnings = list(trial.warnings(dataset))
+    if not (is_stated or trial.is_order_seen or trial.order):
+        warnings.append(_assumed_order(dataset))
+    return DataFit(
+        tuple(trial.notes()),
+        tuple(warnings),
+        trial.fitting_scale if trial.is_setting else None,
+    )
+
+
+def _assumed_order(dataset: Dataset) -> str:
+    first, second = map(printable_excerpt, dataset.task.class_names[:2])
+    return (
+        "The order of the classes is assumed, and could not be checked: output 0 of the "
+        f"network is taken for {first!r}, output 1 for {second!r}, and so on. In another "
+        "order, claims name wrong classes."
+    )
+
+
 def claims_of_threat(
     plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ClaimStore, progress: Progress
 ) -> ClaimsOfThreat:
@@ -110,12 +180,15 @@ def audit_subject(
     plan: Plan, description: str, audit_inputs: AuditInputs, recording: Path | None
 ) -> AuditSubject:
     """Return what is audited: a recording, or the simulated runs of a plan if it is None."""
+    fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
     return AuditSubject(
         plan,
         description,
         audit_inputs.dataset.task.class_names,
         is_recorded=recording is not None,
         is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
+        data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
+        data_warnings=fit.warnings,
     )
 
 

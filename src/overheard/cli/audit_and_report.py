@@ -58,8 +58,10 @@ def audit_and_report(
     refuse_empty_audit(found)
     return (
         *headlines(found.arm_results),
+        *found.data_warnings,
         *unmeasured_attacks(found),
         *failure_sentences(found.refusals),
+        *found.data,
     )
 
 

@@ -45,6 +45,8 @@ class Audit:
         is_recorded: whether a recorded run was audited, and not simulated ones.
         is_auxiliary_separate: whether the attackers' auxiliary examples are known to be no
             client's own. False for a run that was recorded outside Overheard.
+        data: what was read of the data, in sentences; () = not known.
+        data_warnings: what does not fit of the data, or is assumed, in sentences.
         arm_results: the results by arm, threat and attack, with the verdicts; they follow from
             the rest, see `auditing.threat_results.with_verdicts`.
 
@@ -63,6 +65,8 @@ class Audit:
     made_on: str = field(default="", compare=False)
     is_recorded: bool = False
     is_auxiliary_separate: bool = True
+    data: tuple[str, ...] = ()
+    data_warnings: tuple[str, ...] = ()
     arm_results: tuple[ArmResult, ...] = field(default=(), compare=False)
 
     def to_frame(self) -> "pandas.DataFrame":

@@ -8,8 +8,10 @@ from typing import final
 
 from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
 from overheard.auditing.recording import RECORDED
+from overheard.auditing.run import DataFit, check_data
 from overheard.auditing.work_items import run_kinds
 from overheard.core.compute_settings import MemoryTensorCache
+from overheard.data.summary import summarise_data
 from overheard.planning.cost_estimate import CostEstimate, measure_audit
 from overheard.planning.outlook import AttackOutlook, planned_views
 from overheard.planning.recorded_facts import read_checked_recording
@@ -35,6 +37,7 @@ class PlanCheck:
         no_verdicts: a sentence for each question on which no verdict can be given.
         cost: time, memory and disk; None = not estimated.
         unused_seeds: seeds of the plan that an audit of a recording does not use.
+        data: what was read of the data, and what of it does not fit or is assumed.
 
     """
 
@@ -45,6 +48,7 @@ class PlanCheck:
     no_verdicts: tuple[str, ...]
     cost: CostEstimate | None
     unused_seeds: tuple[int, ...] = ()
+    data: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -53,6 +57,7 @@ class PlanCheck:
 
     def lines(self) -> Iterator[str]:
         """Return everything in lines of plain text."""
+        yield from self.data
         arms = f"{len(self.arms)} arm{'s' if len(self.arms) != 1 else ''}"
         seeds = f"{self.seeds} seed{'s' if self.seeds != 1 else ''}"
         if self.runs:
@@ -106,6 +111,7 @@ def check_plan(
         refuse_plan_without_split(plan)
     audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
     views = planned_views(plan, audit_inputs, facts)
+    fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
     kinds = run_kinds(plan)
     runs = 0 if facts is not None else len(plan.arms) * len(plan.seeds) * len(kinds)
     if facts is not None and not facts.has_truth:
@@ -120,4 +126,5 @@ def check_plan(
         no_verdicts,
         measure_audit(plan, audit_inputs, views, facts).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
+        (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
     )

@@ -56,3 +56,9 @@ def test_a_question_asked_about_the_server_alone_is_named(small: Audit) -> None:
         "Asked about the server only: whether a given record, such as a patient's, is among "
         "the training data."
     ) in told
+
+
+def test_what_does_not_fit_of_the_data_comes_first(small: Audit) -> None:
+    warning = "The order of the classes is assumed."
+    assert untested(replace(small, data_warnings=(warning,))).startswith(warning)
+    assert warning not in untested(small)

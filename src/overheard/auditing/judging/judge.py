@@ -42,6 +42,8 @@ class AuditSubject:
         class_names: the names of the classes.
         is_recorded: whether it is a recorded run, and not simulated ones.
         is_auxiliary_separate: whether attackers' own examples are known to be no client's.
+        data: what was read of the data, in sentences.
+        data_warnings: what does not fit, or is assumed, in sentences.
 
     """
 
@@ -50,6 +52,8 @@ class AuditSubject:
     class_names: tuple[str, ...]
     is_recorded: bool = False
     is_auxiliary_separate: bool = True
+    data: tuple[str, ...] = ()
+    data_warnings: tuple[str, ...] = ()
 
 
 @final
@@ -122,6 +126,8 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
             made_on=date.today().isoformat(),
             is_recorded=subject.is_recorded,
             is_auxiliary_separate=subject.is_auxiliary_separate,
+            data=subject.data,
+            data_warnings=subject.data_warnings,
             versions={name: version(name) for name in PACKAGES}
             | {"python": platform.python_version()}
             | dict(plugin_packages(plan)),

@@ -39,7 +39,7 @@ from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.stratified_sample import check_availability, draw_stratified
 
 _UNIQUE_MASKS = WeakTensorKeyDictionary()
-"""Results of `_unique_mask`, by the inputs of the training part and then of the test part."""
+"""Results of `unique_mask`, by the inputs of the training part and then of the test part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ def _assign_canaries(
             "combined: leave out canaries or people"
         )
     canaries = assign_canaries(
-        candidates, clients, free, _unique_mask(dataset), seed, dataset.records
+        candidates, clients, free, unique_mask(dataset), seed, dataset.records
     )
     if candidates.canaries == "mislabelled":
         dataset = _relabel(dataset, canaries.rows, seed)
@@ -381,7 +381,7 @@ def _draw_candidates(
 
     They are not `free` afterwards.
     """
-    draw_seed, is_unique = seed.child("candidates"), _unique_mask(dataset)
+    draw_seed, is_unique = seed.child("candidates"), unique_mask(dataset)
     candidate_set = draw_candidates(
         candidates, client_rows, free, is_unique, draw_seed, dataset.records
     )
@@ -422,7 +422,7 @@ def _auxiliary_rows(dataset: Dataset, auxiliary: AuxiliarySize, seed: Seed) -> R
         counts = torch.zeros(classes, dtype=torch.long)
     if not int(counts.sum()):
         return torch.zeros(0, dtype=torch.long)
-    unique = _unique_mask(dataset).nonzero().flatten()
+    unique = unique_mask(dataset).nonzero().flatten()
     available = labels[unique].bincount(minlength=classes)
     check_availability(available, counts, classes)
     (positions,) = draw_stratified(labels[unique], counts[None], classes, seed)
@@ -463,7 +463,7 @@ def _check_label_matching(
         )
 
 
-def _unique_mask(dataset: Dataset) -> Bool[Tensor, " examples"]:
+def unique_mask(dataset: Dataset) -> Bool[Tensor, " examples"]:
     """Mark the training examples whose content occurs once in training and test part.
 
     The result is cached for as long as the data set exists, since many partitions may be drawn

@@ -227,6 +227,7 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         ("Day of the audit", audit.made_on),
         *((name, audit.release.get(key, "")) for key, name in RELEASE_NAMES.items()),
         ("What was audited", audit.subject),
+        ("What was read of the data", " ".join((*audit.data, *audit.data_warnings))),
         ("Attacks tried", _attacks(audit)),
         ("Known to attackers", "; ".join(attacker_knowledge(audit.plan))),
         (

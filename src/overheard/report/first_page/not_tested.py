@@ -16,6 +16,7 @@ from overheard.report.refusals import why_refused
 def untested_sentences(audit: Audit) -> tuple[str, ...]:
     """Return questions and observers that were not asked, refused attacks, and limits."""
     return (
+        *map(make_printable, audit.data_warnings),
         *_unasked(audit.arm_results),
         *_unasked_observers(audit.arm_results),
         *_one_sided(audit.arm_results),
