@@ -62,6 +62,15 @@ def init(
             "--model", help="Your network: 'package.module:Class' or '...:function'. It is run."
         ),
     ] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--read",
+            help="How --data is read: a setting of the plan's source, such as "
+            "'header_lines = 0', 'left_out = [\"remark\"]' or 'task = \"regression\"'. May be "
+            "given several times.",
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
     ] = False,
@@ -108,11 +117,14 @@ def init(
         label,
         user,
         model,
+        tuple(read or ()),
     )
     written = write_first_plan(request, Resources())
     write_text(file, written.text)
     if quiet:
         return
+    for sentence in written.data:
+        Console(highlight=False, soft_wrap=True).print(escaped_text(sentence))
     _print_attacks(written.attacks, written.missing, data)
     for note in written.notes:
         Console(highlight=False, soft_wrap=True).print(escaped_text(f"{note}."))

@@ -1,5 +1,6 @@
 """Writes a first plan that runs, with comments that explain each choice."""
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import torch
 
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.run import check_data
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
@@ -21,6 +23,7 @@ from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.datasets.own import Own as OwnData
 from overheard.data.reading.float_labels import output_names
+from overheard.data.summary import summarise_data
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
@@ -31,10 +34,18 @@ from overheard.planning.flower_app import FlowerApp
 from overheard.planning.outlook import planned_views
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network
+from overheard.planning.recorded_plugins import (
+    parse_model,
+    parse_plugin,
+    proposed_network,
+    toml_value,
+)
 from overheard.planning.training_facts import TrainingFacts, read_training_facts
+from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, parse_plan
+from overheard.plans.plugin_field import plugin_table
 from overheard.plans.registries import ALGORITHMS, DEFENSES
+from overheard.plans.strict_model import parse_toml
 
 FIRST_ATTACKS = ("mean_softmax", "bias_inversion", "decaf", "llg", "ilrg")
 """Attacks on label shares that take seconds."""
@@ -90,6 +101,7 @@ class FirstPlanRequest:
         label: the column of the labels in a table.
         user: the column of the users in a table; None = unknown.
         model: "package.module:name" of a function or class; None = not given.
+        read: settings of how the data are read, each a line of TOML.
 
     """
 
@@ -99,6 +111,7 @@ class FirstPlanRequest:
     label: str = "label"
     user: str | None = None
     model: str | None = None
+    read: tuple[str, ...] = ()
 
 
 @final
@@ -117,6 +130,7 @@ class FirstPlan:
         networks: networks of the app that were looked at and not taken, with the reason.
         app: the folder from which the plan's network is imported; None = from no app.
         notes: sentences on what can be asked of the recording.
+        data: sentences on what was read of the data, and how it fits the recorded model.
 
     """
 
@@ -129,6 +143,7 @@ class FirstPlan:
     networks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     app: Path | None = None
     notes: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
 
 def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
@@ -173,6 +188,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         )
     kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
+    facts, data = _with_tried_data(facts, audit_inputs, resources)
     text = plan_text(facts)
     plan = parse_plan(text, PLACE)
     return FirstPlan(
@@ -185,7 +201,29 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         facts.networks,
         facts.app,
         (ONLY_GLOBAL_MODELS,) if facts.is_global_only else (),
+        data,
     )
+
+
+def _with_tried_data(
+    facts: PlanFacts, audit_inputs: AuditInputs, resources: Resources
+) -> tuple[PlanFacts, tuple[str, ...]]:
+    """Take the scale of the data that fits the recorded model; also say what was read.
+
+    Without a recording, or without data, there is nothing to try.
+    """
+    if isinstance(facts.source, NoExamples):
+        return facts, ()
+    recording = facts.recording
+    if recording is None:
+        return facts, summarise_data(audit_inputs.dataset)
+    fit = check_data(audit_inputs.plan, audit_inputs, recording)
+    if fit.fitting_scale is not None and isinstance(facts.source, OwnData):
+        facts = replace(facts, source=replace(facts.source, scale=fit.fitting_scale))
+        audit_inputs = _inputs(facts, resources)
+        fit = check_data(audit_inputs.plan, audit_inputs, recording)
+    told = (*fit.warnings, *fit.notes)
+    return replace(facts, data_notes=told), (*summarise_data(audit_inputs.dataset), *told)
 
 
 def describe_proposal(reference: str) -> str:
@@ -200,10 +238,11 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
     recording = request.recording
     if request.data is not None:
         is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
-        if not is_table:
-            return OwnData(request.data)
-        kind = "classification" if recording is None else recording.task_kind
-        return OwnData(request.data, request.label, request.user, task=kind)
+        own = OwnData(request.data)
+        if is_table:
+            kind = "classification" if recording is None else recording.task_kind
+            own = OwnData(request.data, request.label, request.user, task=kind)
+        return _with_settings(own, request.read) if request.read else own
     if recording is None:
         return Digits()
     task = recording.manifest.task
@@ -212,6 +251,26 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
         names = output_names(kind, recording.outputs)
         return NoExamples(names, _guess_shape(request, recording, names), task=kind)
     return NoExamples(task.class_names, task.shape, task.vocabulary, task.kind)
+
+
+def _with_settings(source: OwnData, lines: tuple[str, ...]) -> DataSource:
+    """Return the source with more settings, each a line of TOML.
+
+    Raises:
+        PlanError: if a line is no setting of the source.
+
+    """
+    try:
+        given = tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(
+            f"--read: {error}: give a setting of the data source as in a plan, such as "
+            "--read 'header_lines = 0'"
+        ) from error
+    kept = {key: value for key, value in plugin_table(source).items() if key not in given}
+    settings = (f"{key} = {toml_value(value)}" for key, value in kept.items())
+    text = "\n".join(("[source]", *settings, *lines))
+    return parse_toml(DataPlan, text, "--read", "data source").source
 
 
 def _guess_shape(

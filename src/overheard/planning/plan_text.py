@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from types import MappingProxyType
 from typing import final
 
@@ -80,6 +81,7 @@ class PlanFacts:
         proposal: "package.module:name" of the network that the recording names, which is code
             and so not the model; None = it names none.
         is_global_only: whether only global models were recorded.
+        data_notes: sentences on how the data fit the recorded model.
 
     """
 
@@ -111,6 +113,7 @@ class PlanFacts:
     algorithm: Algorithm | None = None
     proposal: str | None = None
     is_global_only: bool = False
+    data_notes: tuple[str, ...] = ()
 
     @property
     def is_model_known(self) -> bool:
@@ -127,6 +130,10 @@ def plan_text(facts: PlanFacts) -> str:
     """Return the TOML of a first plan; nothing from outside can end a comment or a string."""
     parts = (_head(facts), _data(facts), _training(facts), _arms(facts), _threats(facts))
     return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+COMMENT_WIDTH = 86
+"""The most characters of a line of a comment on the data."""
 
 
 def _comment(text: str) -> str:
@@ -166,6 +173,8 @@ def _data(facts: PlanFacts) -> Iterator[str]:
     if not facts.is_shape_known:
         yield "# The recording does not state the shape of an input. This one is a guess, which"
         yield "# the network accepts if it is known: correct it if it is wrong."
+    for note in facts.data_notes:
+        yield from map(_comment, wrap(escape_unprintable(note), COMMENT_WIDTH))
     yield f"source = {plan_value(facts.source)}"
     if facts.recording is None and facts.sizes is not None:
         if facts.has_users:
