@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from overheard.auditing.recorded_tensors.data_trial import DataTrial, try_data
-from overheard.core.messages import Broadcast, Message
-from overheard.core.parties import SERVER
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.data.datasets.own import Own
 from overheard.data.reading.scales import Scale
@@ -96,6 +96,40 @@ def test_proposes_the_scale_that_fits_the_recorded_model(
     assert found.fitting_scale is None
     assert (found.is_order_seen, warnings) == (True, "")
     assert found.accuracy > 0.45
+
+
+def updates(inputs: torch.Tensor, noise: float = 0) -> Transcript:
+    """Return updates of a model that has learnt nothing yet, by clients with these inputs."""
+    draws = torch.Generator().manual_seed(0)
+    (broadcast,) = model(1, 1e6).messages
+    sent = [broadcast]
+    for number in range(6):
+        errors = torch.randn(20, 3, generator=draws) + torch.randn(3, generator=draws)
+        rows = inputs[torch.randperm(len(inputs), generator=draws)[:20]]
+        delta = {
+            "1.weight": errors.T @ rows + noise * torch.randn(3, 3, generator=draws),
+            "1.bias": errors.sum(0) + noise * torch.randn(3, generator=draws),
+            "3.weight": torch.zeros(3, 3),
+            "3.bias": torch.zeros(3),
+        }
+        body = Update(delta, 20, {})
+        sent.append(Message(0, client(number), frozenset((SERVER,)), body))
+    return Transcript(tuple(sent))
+
+
+def test_updates_of_the_first_layer_show_the_scale_before_the_model_has_learnt(
+    tmp_path: Path,
+) -> None:
+    write_spare(tmp_path / "spare.npz")
+    raw = Own(str(tmp_path / "spare.npz"), scale="as_written").load(None).train.inputs
+    assert trial(tmp_path, updates(raw))[0].fitting_scale == "as_written"
+    assert trial(tmp_path, updates(raw / 255))[0].fitting_scale == "by_255"
+    assert trial(tmp_path, updates(raw), "as_written")[0].fitting_scale is None
+    # Inputs of mean 0 leave no mark, and noise hides one.
+    standard = (raw - raw.mean(0)) / raw.std(0)
+    for scale in ("as_written", "standardised"):
+        assert trial(tmp_path, updates(standard), scale)[0].fitting_scale is None
+        assert trial(tmp_path, updates(raw, noise=1e6), scale)[0].fitting_scale is None
 
 
 def test_says_in_which_order_the_model_has_the_classes(tmp_path: Path) -> None:

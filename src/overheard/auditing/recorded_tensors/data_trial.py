@@ -1,22 +1,23 @@
 """A trial of the plan's data on a recorded model: whether scale and order of classes fit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import final
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
+from torch import Tensor, nn
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.defense import BuildModel
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, concatenate_examples
-from overheard.core.messages import Broadcast, Weights
+from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.own_code.reference import REFERENCE
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -39,6 +40,12 @@ FITS_BETTER = 0.1
 
 STANDARD_ERRORS = 3
 """Standard errors by which a better fit must exceed chance."""
+
+MOST_UPDATES = 50
+"""The most updates whose first layer is compared with the mean input."""
+
+CLEAR_PART = 0.2
+"""Smallest part of the updates of the first layer that another scale must explain."""
 
 EXAMPLES_PER_CLASS = 5
 """Fewest examples of a class, on average, from which an order of classes can be told."""
@@ -88,9 +95,9 @@ class DataTrial:
             if not self.is_setting:
                 mend = f"let the function return numbers {SCALE_WORDS[self.fitting_scale]}"
             yield (
-                "The scale of the inputs does not fit: another one fits the last recorded "
-                f"model better (right by scale: {tried}). On a wrong scale attacks are less "
-                f"exact: {mend}."
+                f"The scale of the inputs does not fit: {self.fitting_scale} fits the recorded "
+                f"models or updates better (right of the last model, by scale: {tried}). On a "
+                f"wrong scale attacks are less exact: {mend}."
             )
         if self.order:
             names = (printable_excerpt(dataset.task.class_names[one]) for one in self.order)
@@ -120,18 +127,23 @@ def try_data(
     if weights is None or isinstance(model, Unknown):
         return None
     build_model: BuildModel = partial(model.build, dataset.task)
-    if not trainable_parameters(model_structure(build_model)).keys() <= weights.keys():
+    structure = model_structure(build_model)
+    if not trainable_parameters(structure).keys() <= weights.keys():
         return None
     source = plan.data.source
     is_setting = isinstance(source, Own) and not REFERENCE.fullmatch(source.reference)
     scale: Scale = "as_written"
     if isinstance(source, Own) and is_setting:
         scale = source.scale or "standardised"
-    trials = dict[Scale, _Outputs]()
+    trials, means = dict[Scale, _Outputs](), dict[Scale, Float[Tensor, " inputs"]]()
     for one, examples in _rescaled(source, dataset, folder, scale, is_setting=is_setting):
         (logits,) = logits_of_models(build_model, [weights], examples.inputs)
         trials[one] = _Outputs(logits.double(), examples.labels)
+        means[one] = examples.inputs.flatten(1).double().mean(0)
     fitting = _fitting_scale(trials, scale)
+    layer = _first_layer(structure, len(means[scale]))
+    if fitting is None and layer:
+        fitting = _scale_of_updates(transcript, layer, means, scale)
     best = trials[fitting or scale]
     counts = best.labels.bincount()
     return DataTrial(
@@ -203,6 +215,45 @@ def _fitting_scale(trials: dict[Scale, _Outputs], scale: Scale) -> Scale | None:
     gains = losses[scale] - losses[best]
     error = float(gains.std(correction=0)) / np.sqrt(len(gains))
     is_clear = float(gains.mean()) > STANDARD_ERRORS * error
+    return best if is_clear else None
+
+
+def _first_layer(network: nn.Module, inputs: int) -> str:
+    """Return the name of the dense layer with a bias that reads the inputs; "" = none."""
+    for name, module in network.named_modules():
+        if any(True for _ in module.parameters(recurse=False)):
+            is_dense = isinstance(module, nn.Linear) and module.bias is not None
+            return name if is_dense and module.weight.shape[1] == inputs else ""
+    return ""
+
+
+def _scale_of_updates(
+    transcript: Transcript,
+    layer: str,
+    means: Mapping[Scale, Float[Tensor, " inputs"]],
+    scale: Scale,
+) -> Scale | None:
+    """Return a scale that explains the updates of the first layer better than `scale`.
+
+    Each step moves a unit's weights by its error times the input, and its bias by its error
+    alone. So if inputs have a mean m, the update of the weights is close to that of the biases
+    times m. Inputs of mean 0 leave no such mark, and noise hides it: a scale is returned only
+    if its mean explains a clear part of most updates.
+    """
+    names = [f"{layer}.{part}" if layer else part for part in ("weight", "bias")]
+    updates = [one.body.delta for one in transcript.messages if isinstance(one.body, Update)]
+    left = dict[Scale, list[float]]()
+    for delta in updates[:MOST_UPDATES]:
+        weight, bias = (delta[name].double() for name in names)
+        size = float(weight.square().sum())
+        if not 0 < size < float("inf"):
+            continue
+        for one, mean in means.items():
+            rest = weight - bias[:, None] * mean
+            left.setdefault(one, []).append(float(rest.square().sum()) / size)
+    medians = {one: median(parts) for one, parts in left.items()}
+    best = min(medians, key=medians.__getitem__, default=scale)
+    is_clear = bool(medians) and medians[best] < min(1, medians[scale]) - CLEAR_PART
     return best if is_clear else None
 
 
