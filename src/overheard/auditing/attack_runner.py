@@ -47,6 +47,10 @@ def run_attacks(
         for attack in threat.attacks
         if applies_to_run(question_of_attack(attack), run.kind.is_control)
     ]
+    why = "" if run.recording is None else run.recording.refusal(observers)
+    if why:
+        yield from _refuse(run, threat, attacks, targets, why, progress)
+        return
     cells = ThreatCells(ThreatView(view, contributors, store, run.rounds), attacks)
     for attack in attacks:
         all_rounds = cells.run(attack, run.rounds, targets)
@@ -58,6 +62,27 @@ def run_attacks(
             present = [target for target in targets if number in observed[target]]
             if present and all_rounds.claims and len(run.rounds) > 1:
                 yield cells.run(attack, (number,), present)
+            progress.advance(attack.describe((number,), is_single=True))
+
+
+def _refuse(
+    run: ObservedRun,
+    threat: ThreatPlan,
+    attacks: Sequence[PlannedAttack],
+    targets: Sequence[Party],
+    why: str,
+    progress: Progress,
+) -> Iterator[CellClaims]:
+    """Yield a cell without claims for each attack, as the recording contradicts itself."""
+    for attack in attacks:
+        yield CellClaims(
+            attack.of_rounds(run.rounds),
+            {},
+            dict.fromkeys(targets, (why,)),
+            kinds=dict.fromkeys(targets, "contradicted"),
+        )
+        progress.advance(attack.describe(run.rounds))
+        for number in single_rounds(threat, attack.question, run.rounds):
             progress.advance(attack.describe((number,), is_single=True))
 
 

@@ -33,6 +33,7 @@ from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.derived_updates import derived_folder
 from overheard.federation.run import Federation, run_federations
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import ArmRun
 from overheard.plans.description import describe_plan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -67,12 +68,14 @@ class RunStream:
         subject: one sentence that describes what is audited.
         runs: the audited runs, each as soon as it is trained or opened.
         threats: the threats of the plan, with the names of observers in these runs.
+        recording: what the check of the recording proves; None = the runs are simulated.
 
     """
 
     subject: str
     runs: Iterator[AuditedRun]
     threats: tuple[ThreatPlan, ...]
+    recording: AuditedRecording | None = None
 
 
 def prepare_simulated_runs(

@@ -8,6 +8,7 @@ from overheard.auditing.plan_code import AttackCodes
 from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.knowledge import Knowledge
 from overheard.core.transcript import Transcript
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.plans.plan import ArmPlan, ThreatPlan
 
 
@@ -25,6 +26,7 @@ class ObservedRun:
         arm: the arm of the plan, with the defenses in force.
         codes: returns the digests of the code that an attack depends on.
         kind: whether it is the planned run or one of its controls.
+        recording: what its check proves, if it was recorded; None = it was simulated.
 
     """
 
@@ -36,3 +38,4 @@ class ObservedRun:
     arm: ArmPlan
     codes: AttackCodes
     kind: RunKind = PLANNED
+    recording: AuditedRecording | None = None

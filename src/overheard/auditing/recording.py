@@ -1,6 +1,6 @@
 """A recorded run, checked against the plan that audits it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -38,21 +38,27 @@ from overheard.auditing.run_records import (
 )
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import count_cells, name_observers_of_run
+from overheard.consistency.check import check_recording as check_messages
+from overheard.consistency.proof import RecordingProof
+from overheard.consistency.statement import state_step
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
+from overheard.core.failures import describe_own_failure
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.parties import Party
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
+from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
+from overheard.findings.audited_recording import AuditedRecording, Reads
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import model_structure
 from overheard.plans.description import describe_recording
-from overheard.plans.plan import ArmPlan, Plan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.recording_plan import complete_manifest
 
 RECORDED = "recorded"
@@ -69,7 +75,47 @@ def prepare_recorded_runs(
     progress.set_total(count_cells(named, len(run.observed.rounds), is_control=False))
     manifest = read_manifest(recording)
     subject = describe_recording(plan, manifest, len(parties), len(run.observed.rounds))
-    return RunStream("; ".join((subject, *run.notes)), iter((run,)), named.threats)
+    proven = prove_recording(
+        partial(check_messages, recording, state_step(manifest, plan.recording.accept or "")),
+        run.observed.transcript,
+        named.threats,
+    )
+    run = replace(run, observed=replace(run.observed, recording=proven))
+    described = "; ".join((subject, *run.notes))
+    return RunStream(described, iter((run,)), named.threats, proven)
+
+
+def prove_recording(
+    check: Callable[[], RecordingProof], transcript: Transcript, threats: Sequence[ThreatPlan]
+) -> AuditedRecording:
+    """Return what the check of a recording proves for the threats of an audit.
+
+    Args:
+        check: checks the messages of the recording.
+        transcript: these messages.
+        threats: the threats, with the names of observers in this run.
+
+    Raises:
+        TranscriptError: if the recording is damaged.
+
+    """
+    reads = {
+        one.observer_parties: what_is_read(transcript.seen_by(*one.observer_parties))
+        for one in threats
+    }
+    try:
+        return AuditedRecording(check(), reads)
+    except Exception as error:
+        why = describe_own_failure("the check of the recording", error)
+        return AuditedRecording(None, reads, why)
+
+
+def what_is_read(view: View) -> Reads:
+    """Return what observers read of a recording."""
+    bodies = [message.body for message in view.messages]
+    if any(isinstance(body, Update | Aggregate) for body in bodies):
+        return "updates"
+    return "means" if sum(isinstance(body, Broadcast) for body in bodies) > 1 else "neither"
 
 
 def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:

@@ -38,10 +38,12 @@ from overheard.data.reading.folder import data_folder
 from overheard.data.reading.scales import Scale
 from overheard.data.summary import summarise_data
 from overheard.findings.audit import Audit
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.plugin_packages import plugin_packages
+from overheard.plans.recording_plan import RecordingPlan
 from overheard.plans.release_plan import ReleasePlan
 
 
@@ -109,7 +111,8 @@ def audit(
             )
             for run in audited
         )
-        return judge(audit_subject(plan, runs.subject, audit_inputs, recording), attacked)
+        subject = audit_subject(plan, runs.subject, audit_inputs, recording, runs.recording)
+        return judge(subject, attacked)
 
 
 @final
@@ -177,9 +180,22 @@ def claims_of_threat(
 
 
 def audit_subject(
-    plan: Plan, description: str, audit_inputs: AuditInputs, recording: Path | None
+    plan: Plan,
+    description: str,
+    audit_inputs: AuditInputs,
+    recording: Path | None,
+    proven: AuditedRecording | None = None,
 ) -> AuditSubject:
-    """Return what is audited: a recording, or the simulated runs of a plan if it is None."""
+    """Return what is audited: a recording, or the simulated runs of a plan if it is None.
+
+    Args:
+        plan: the plan.
+        description: one sentence that describes it.
+        audit_inputs: the plan's data.
+        recording: the folder of the recording.
+        proven: what its check proves.
+
+    """
     fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
     return AuditSubject(
         plan,
@@ -189,6 +205,7 @@ def audit_subject(
         is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
         data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
         data_warnings=fit.warnings,
+        recording=proven,
     )
 
 
@@ -203,6 +220,8 @@ def folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None
     """
     source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
-    # The same results may be released anew, to somebody else.
-    unreleased = plan.model_copy(update={"release": ReleasePlan()})
+    # The same claims may be released anew, to somebody else, or be accepted after all.
+    unreleased = plan.model_copy(
+        update={"release": ReleasePlan(), "recording": RecordingPlan()}
+    )
     return f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"

@@ -58,6 +58,7 @@ def _arm_results(audit: Audit) -> tuple[ArmResult, ...]:
                 stated_margins=audit.margins,
                 seed=BOOTSTRAP_SEED.child("pairings"),
             ),
+            "" if audit.recording is None else audit.recording.doubt(threat.observers),
         )
         for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
     ]
@@ -96,7 +97,18 @@ def _threat_result(
     findings: Sequence[Finding],
     refusals: Sequence[Refusal],
     judge: Callable[[Sequence[AttackResult]], ThreatVerdict],
+    doubt: str,
 ) -> ThreatResult:
+    """Return the result of a threat.
+
+    Args:
+        threat: the threat.
+        findings: its findings.
+        refusals: its refusals.
+        judge: judges the results of its attacks.
+        doubt: why the recording does not show that nothing leaks; "" = it may.
+
+    """
     rows, why_no_rows = _attempt_rows(findings, threat.question)
     cells = [*(one.cell for one in findings), *(one.cell for one in refusals)]
     labels = attack_labels(cells)
@@ -124,7 +136,7 @@ def _threat_result(
     if judged:
         judgement = _attempt_verdict(judge, judged, threat.question)
     failures = [why for one in refusals if one.kind == "failed" for why in one.missing]
-    why_withheld = judgement.withheld or why_no_rows or _name_failures(failures)
+    why_withheld = judgement.withheld or why_no_rows or _name_failures(failures) or doubt
     judgement = judgement.withhold(why_withheld)
     # What claims gain by labels alone makes no attack the best.
     judged.sort(key=lambda one: _sort_key(one, judgement.shared_gains.get(one.attack, 0.0)))

@@ -27,6 +27,12 @@ NO_TRUTH = (
     "is possible."
 )
 
+ACCEPT = (
+    "\nIf you know that the recording is right nevertheless, state why in the plan: "
+    '[recording] accept = "..."'
+)
+"""What to do about a recording that seems to contradict itself."""
+
 MAX_REASONS = 5
 """Most reasons that are listed; of more their number is given."""
 
@@ -57,6 +63,7 @@ def audit_and_report(
         write_report(found, folder)
     refuse_empty_audit(found)
     return (
+        *(() if found.recording is None else found.recording.sentences),
         *headlines(found.arm_results),
         *found.data_warnings,
         *unmeasured_attacks(found),
@@ -98,6 +105,9 @@ def refuse_empty_audit(audit: Audit) -> None:
     """
     if audit.findings:
         return
+    proven = audit.recording
+    if proven is not None and any(map(proven.refusal, proven.reads)):
+        raise PlanError("\n".join(("nothing was measured:", *proven.sentences)) + ACCEPT)
     failed = [one for one in audit.refusals if one.kind == "failed"]
     if failed:
         raise RuntimeError("nothing was measured:\n" + "\n".join(_reasons(failed)))

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from overheard.core.scorer import Score
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import ArmRun, Finding, Refusal
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table, short_number
@@ -47,6 +48,7 @@ class Audit:
             client's own. False for a run that was recorded outside Overheard.
         data: what was read of the data, in sentences; () = not known.
         data_warnings: what does not fit of the data, or is assumed, in sentences.
+        recording: what the check of the recording proves; None = runs were simulated.
         arm_results: the results by arm, threat and attack, with the verdicts; they follow from
             the rest, see `auditing.threat_results.with_verdicts`.
 
@@ -67,6 +69,7 @@ class Audit:
     is_auxiliary_separate: bool = True
     data: tuple[str, ...] = ()
     data_warnings: tuple[str, ...] = ()
+    recording: AuditedRecording | None = None
     arm_results: tuple[ArmResult, ...] = field(default=(), compare=False)
 
     def to_frame(self) -> "pandas.DataFrame":

@@ -12,6 +12,7 @@ from overheard.findings.document_rows import (
     DocumentPart,
     EpsilonRow,
     FindingRow,
+    RecordingRow,
     RefusalRow,
     RunRow,
     SummaryRow,
@@ -40,6 +41,7 @@ class FindingsDocument(DocumentPart):
         made_on: the day of the audit; "" = not known.
         is_recorded: whether a recorded run was audited.
         is_auxiliary_separate: whether attackers' own examples are known to be no client's.
+        recording: what the check of the recording found; None = runs were simulated.
         release: what the plan states on the release of the results, by name of the field.
         class_names: name of each label.
         arms: one entry per run, controls included.
@@ -61,6 +63,7 @@ class FindingsDocument(DocumentPart):
     made_on: str
     is_recorded: bool
     is_auxiliary_separate: bool
+    recording: RecordingRow | None = None
     release: dict[str, str]
     class_names: tuple[str, ...]
     arms: tuple[RunRow, ...]
@@ -115,6 +118,8 @@ class FindingsDocument(DocumentPart):
 
 
 def _value_text(value: object) -> str:
+    if isinstance(value, DocumentPart):
+        return _line(value)
     if not isinstance(value, tuple) or not value or not isinstance(value[0], DocumentPart):
         return json.dumps(value, allow_nan=False)
     return "[\n  " + ",\n  ".join(map(_line, value)) + "\n ]"

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from overheard.consistency.proof import Outcome
 from overheard.core.mechanism import (
     INSTALL_HINT,
     ClaimStatus,
@@ -242,6 +243,39 @@ class VerdictRow(DocumentPart):
         if self.verdict in NO_LEAK and self.withheld:
             raise ValueError(f"verdict {self.verdict!r} contradicts `withheld`")
         return self
+
+
+@final
+class RecordingFaultRow(DocumentPart):
+    """A fault of a message of the recording; see `consistency.proof.MessageFault`."""
+
+    round: Count
+    sender: str | None
+    fault: str
+    mend: str
+    is_refusal: bool
+
+
+@final
+class RecordingRow(DocumentPart):
+    """What the check of the recording found; see `consistency.proof.RecordingProof`.
+
+    Args:
+        outcome: "follows", "cannot tell" or "contradicts"; None = Overheard failed to check.
+        reason: why it cannot tell; None if it can.
+        sentences: all that a reader should know of it.
+        mend: what to do about a contradiction; "" = nothing.
+        accepted: why the user accepts it in spite of a contradiction; "" = not.
+        faults: faults of messages.
+
+    """
+
+    outcome: Outcome | None
+    reason: str | None
+    sentences: tuple[str, ...]
+    mend: str
+    accepted: str
+    faults: tuple[RecordingFaultRow, ...]
 
 
 class CellRow(DocumentPart):

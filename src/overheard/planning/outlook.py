@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
@@ -94,6 +94,8 @@ class PlannedView:
         knowledge: the attacker's knowledge.
         contributors: the clients that take part in each round.
         is_recorded: whether the view is that of a recording.
+        refusal: why attacks on it are refused; "" = they are not.
+        recording: what the check of the recording found; () = it is a sketch.
 
     """
 
@@ -106,6 +108,8 @@ class PlannedView:
     knowledge: Knowledge
     contributors: Contributors
     is_recorded: bool
+    refusal: str = ""
+    recording: tuple[str, ...] = ()
 
     # Any: an attack answers a question of its own.
     def missing(self, attack: Attack[Any], target: Party) -> tuple[str, ...]:
@@ -114,6 +118,8 @@ class PlannedView:
         Quick attacks on all rounds of a recording are tried, since only they know how many
         rounds they need.
         """
+        if self.refusal:
+            return (f"a recording that is what it says it is: {self.refusal}",)
         missing = missing_for_target(
             attack, self.view, self.contributors, self.knowledge, target
         )
@@ -193,8 +199,13 @@ def planned_views(
 def _views_of_recording(
     plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
 ) -> Iterator[PlannedView]:
-    seen = run.observed
-    yield from _views(plan, threats, seen.arm, seen.name, seen.transcript, seen.knowledge, None)
+    seen, recording = run.observed, run.observed.recording
+    for view in _views(
+        plan, threats, seen.arm, seen.name, seen.transcript, seen.knowledge, None
+    ):
+        assert recording is not None, "a recording was opened"
+        refusal = recording.refusal(view.threat.observer_parties)
+        yield replace(view, refusal=refusal, recording=recording.sentences)
 
 
 def _views(

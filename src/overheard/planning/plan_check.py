@@ -38,6 +38,7 @@ class PlanCheck:
         cost: time, memory and disk; None = not estimated.
         unused_seeds: seeds of the plan that an audit of a recording does not use.
         data: what was read of the data, and what of it does not fit or is assumed.
+        recording: what the check of the recording found.
 
     """
 
@@ -49,6 +50,7 @@ class PlanCheck:
     cost: CostEstimate | None
     unused_seeds: tuple[int, ...] = ()
     data: tuple[str, ...] = ()
+    recording: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -64,6 +66,7 @@ class PlanCheck:
             yield f"{arms} x {seeds}: {self.runs} runs to simulate, controls included"
         else:
             yield "one recorded run, nothing to simulate"
+        yield from self.recording
         if self.unused_seeds:
             unused = ", ".join(map(str, self.unused_seeds))
             yield f"A recording is one run: only the first seed is used, not {unused}."
@@ -127,4 +130,5 @@ def check_plan(
         measure_audit(plan, audit_inputs, views, facts).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
+        next((view.recording for view in views), ()),
     )

@@ -18,9 +18,14 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class RecordingPlan(StrictModel):
-    """What the user states of a recording that does not state it, for epsilon; all optional.
+    """What the user states of a recording that does not state it; all optional.
+
+    All but `accept` is for epsilon.
 
     Args:
+        accept: why attacks are run although the recording contradicts itself: its replies do
+            not lead to its next broadcasts. The report repeats it in its first lines. Without
+            it such attacks are refused.
         rounds: number of planned rounds.
         participation: share of the clients that were sampled in a round.
         sampling: how the clients of a round were sampled.
@@ -30,6 +35,7 @@ class RecordingPlan(StrictModel):
 
     """
 
+    accept: Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")] | None = None
     rounds: Positive | None = None
     participation: Share | None = None
     sampling: ClientSampling | None = None

@@ -13,6 +13,7 @@ from overheard.findings.audit import Audit
 from overheard.findings.document import FORMAT, VERSION, FindingsDocument
 from overheard.findings.document_rows import (
     FindingRow,
+    RecordingRow,
     RefusalRow,
     RunRow,
     SummaryRow,
@@ -36,6 +37,7 @@ def findings_document(audit: Audit) -> FindingsDocument:
         {
             "format": FORMAT,
             "version": VERSION,
+            "recording": _recording_row(audit),
             "arms": [RunRow.of(run, {"bytes": run.traffic}) for run in audit.arms],
             "summary": [
                 SummaryRow.of(row, {"about": result.target_kind})
@@ -48,6 +50,17 @@ def findings_document(audit: Audit) -> FindingsDocument:
             "refusals": [RefusalRow.of(one, _cell_fields(one.cell)) for one in audit.refusals],
         },
     )
+
+
+def _recording_row(audit: Audit) -> RecordingRow | None:
+    if audit.recording is None:
+        return None
+    proof, sentences = audit.recording.proof, audit.recording.sentences
+    if proof is None:
+        return RecordingRow(
+            outcome=None, reason=None, sentences=sentences, mend="", accepted="", faults=()
+        )
+    return RecordingRow.of(proof, {"sentences": sentences})
 
 
 def as_json(audit: Audit) -> str:

@@ -10,6 +10,10 @@ from overheard.archive.layout import count_committed_rounds
 from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.run_end import has_ended
+from overheard.consistency.check import check_recording
+from overheard.consistency.statement import state_step
+from overheard.core.errors import TranscriptError
+from overheard.core.failures import describe_own_failure
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -98,6 +102,8 @@ def _facts(
             f"{len(manifest.left_out):,} tensors that were sent but are not in the transcript: "
             f"{list_names(manifest.left_out)}",
         )
+    for number, sentence in enumerate(_check_sentences(manifest, folder)):
+        yield "" if number else "check", shorten(sentence, 2 * MAX_LENGTH)
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
     yield "made with", shorten(made, MAX_LENGTH)
 
@@ -112,6 +118,16 @@ def _rounds(manifest: Manifest, folder: Path, transcript: Transcript) -> str:
         return f"{planned:,}, complete"
     asked = count_asked_rounds(transcript, manifest.parties).rounds
     return f"{planned:,}, INCOMPLETE: {asked:,} of {planned:,} rounds recorded"
+
+
+def _check_sentences(manifest: Manifest, folder: Path) -> tuple[str, ...]:
+    """Return whether the replies lead to the next broadcasts as they are recorded."""
+    try:
+        return check_recording(folder, state_step(manifest)).sentences
+    except TranscriptError as error:
+        return (f"not made: {error}",)
+    except Exception as error:
+        return (f"{describe_own_failure('the check of the recording', error)}.",)
 
 
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:

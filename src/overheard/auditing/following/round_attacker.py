@@ -1,11 +1,15 @@
 """Attacks on the latest rounds of a growing recording."""
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import final
 
+from overheard.archive.layout import count_committed_rounds
+from overheard.archive.reader import read_round
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.cells.claim_store import NoClaimStore
 from overheard.auditing.following.growing_recording import GrowingRecording
@@ -14,11 +18,19 @@ from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.judging.judge import AttackedRun, ClaimsOfThreat, judge
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
-from overheard.auditing.recording import CheckedRecording, check_recording
+from overheard.auditing.recording import (
+    CheckedRecording,
+    check_recording,
+    prove_recording,
+)
 from overheard.auditing.run import audit_subject, claims_of_threat
 from overheard.auditing.work_items import name_observers_of_run
+from overheard.consistency.check import RecordingCheck
+from overheard.consistency.proof import Reason, RecordingProof
+from overheard.consistency.statement import state_step
 from overheard.core.errors import TranscriptError
 from overheard.findings.audit import Audit
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ThreatPlan
 
@@ -65,6 +77,8 @@ class RoundAttacker:
         self._checked: CheckedRecording | None = None
         self._claims = dict[AttackKey, ClaimsOfThreat]()
         self._run: AuditedRun | None = None
+        self._check: RecordingCheck | None = None
+        self._rounds_checked = 0
 
     def attack_quickly(self) -> FollowedRound:
         """Run the attacks that are no slower than the rounds; return the latest claims of all.
@@ -79,7 +93,10 @@ class RoundAttacker:
         run, notes = self._open_run()
         self._run = run
         attacks, waiting = self._attacks()
-        for key in self._pace.quick(attacks):
+        recording = run.observed.recording
+        # Also the slow ones, whose latest claims would be wrong.
+        refused = [key for key in attacks if recording and recording.refusal(key[0])]
+        for key in dict.fromkeys((*refused, *self._pace.quick(attacks))):
             self._attack(key, attacks[key])
         self._claims = {key: self._claims[key] for key in attacks if key in self._claims}
         return FollowedRound(
@@ -108,11 +125,32 @@ class RoundAttacker:
         try:
             truth = self._checked.read_truth(transcript, growing.parties)
         except TranscriptError as error:
-            notes = (*notes, f"claims are not scored yet: {error}")
-        return self._checked.build_run(whole, transcript, truth, growing.rounds), notes
+            notes = (
+                *notes,
+                f"claims are not scored yet: {error}",
+            )
+        run = self._checked.build_run(whole, transcript, truth, growing.rounds)
+        proven = prove_recording(
+            partial(self._prove, self._checked), transcript, self._threats()[0]
+        )
+        notes += _recording_notes(proven)
+        return replace(run, observed=replace(run.observed, recording=proven)), notes
 
-    def _attacks(self) -> tuple[dict[AttackKey, ThreatPlan], tuple[str, ...]]:
-        """Return each attack as a threat of its own, and which observers are not there yet."""
+    def _prove(self, checked: CheckedRecording) -> RecordingProof:
+        """Check the rounds so far; each but the last, which may still change, is read once."""
+        if self._check is None:
+            accept = self._inputs.plan.recording.accept or ""
+            self._check = RecordingCheck(state_step(checked.manifest, accept))
+        last = count_committed_rounds(self._recording) - 1
+        for number in range(self._rounds_checked, last):
+            self._check.add(read_round(self._recording, number))
+        self._rounds_checked = max(self._rounds_checked, last)
+        so_far = deepcopy(self._check)
+        so_far.add(read_round(self._recording, last))
+        return so_far.result()
+
+    def _threats(self) -> tuple[tuple[ThreatPlan, ...], tuple[str, ...]]:
+        """Return the threats whose observers are there, and which observers are not yet."""
         plan, parties = self._inputs.plan, self._growing.parties
         ready, waiting = list[ThreatPlan](), list[str]()
         for threat in plan.threats:
@@ -129,13 +167,18 @@ class RoundAttacker:
             else:
                 ready.append(threat)
         known = plan.model_copy(update={"threats": tuple(ready)})
+        return name_observers_of_run(known, tuple(parties)).threats, tuple(waiting)
+
+    def _attacks(self) -> tuple[dict[AttackKey, ThreatPlan], tuple[str, ...]]:
+        """Return each attack as a threat of its own, and which observers are not there yet."""
+        threats, waiting = self._threats()
         return {
             (threat.observer_parties, threat.attack_name(attack)): threat.model_copy(
                 update={"attacks": (attack,), "by_round": False}
             )
-            for threat in name_observers_of_run(known, tuple(parties)).threats
+            for threat in threats
             for attack in threat.attacks
-        }, tuple(waiting)
+        }, waiting
 
     def _attack(self, key: AttackKey, threat: ThreatPlan) -> None:
         assert self._run is not None, "a round was opened"
@@ -165,5 +208,16 @@ class RoundAttacker:
             f"{rounds[-1]} at most",
             self._inputs,
             self._recording,
+            run.observed.recording,
         )
         return judge(subject, [AttackedRun(run.record(), tuple(self._claims.values()))])
+
+
+def _recording_notes(recording: AuditedRecording) -> tuple[str, ...]:
+    """Return what the check found so far, without residuals, which change at each round."""
+    proof = recording.proof
+    if proof is None:
+        return (recording.failure,)
+    if proof.reason in (Reason.NO_UPDATES, Reason.NO_NEXT_BROADCAST):
+        return ()  # The next rounds will tell.
+    return tuple(sentence for sentence in recording.sentences if sentence != proof.evidence)

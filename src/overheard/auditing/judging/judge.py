@@ -21,6 +21,7 @@ from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan
@@ -44,6 +45,7 @@ class AuditSubject:
         is_auxiliary_separate: whether attackers' own examples are known to be no client's.
         data: what was read of the data, in sentences.
         data_warnings: what does not fit, or is assumed, in sentences.
+        recording: what the check of the recording proves; None = runs were simulated.
 
     """
 
@@ -54,6 +56,7 @@ class AuditSubject:
     is_auxiliary_separate: bool = True
     data: tuple[str, ...] = ()
     data_warnings: tuple[str, ...] = ()
+    recording: AuditedRecording | None = None
 
 
 @final
@@ -128,6 +131,7 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
             is_auxiliary_separate=subject.is_auxiliary_separate,
             data=subject.data,
             data_warnings=subject.data_warnings,
+            recording=subject.recording,
             versions={name: version(name) for name in PACKAGES}
             | {"python": platform.python_version()}
             | dict(plugin_packages(plan)),

@@ -90,6 +90,7 @@ class FirstPage:
     """The contents of the first page; all texts are printable.
 
     Args:
+        recording: what the check of the recording found; () = runs were simulated.
         broken_claims: sentences on promises of differential privacy that do not hold.
         answers: what leaks to whom, in sentences.
         matrices: the verdicts, by question and observers, arm by arm.
@@ -105,6 +106,7 @@ class FirstPage:
 
     """
 
+    recording: tuple[str, ...]
     broken_claims: tuple[str, ...]
     answers: tuple[str, ...]
     matrices: tuple[Matrix, ...]
@@ -133,6 +135,9 @@ def make_first_page(
     part = parts.make
     broken, arm_results = epsilon_sentences(epsilons), audit.arm_results
     return FirstPage(
+        ()
+        if audit.recording is None
+        else tuple(map(make_printable, audit.recording.sentences)),
         broken,
         part("what leaks, in sentences", lambda: answer_sentences(audit)),
         part("verdicts by question and arm", lambda: make_matrices(arm_results)),
