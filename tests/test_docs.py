@@ -126,9 +126,10 @@ def test_every_block_of_python_and_toml_can_be_read(page: str):
 
 
 def test_the_plan_for_a_recording_is_valid():
-    (plan,) = fenced("docs/plan-for-a-recording.md", "toml")
-    parsed = parse_plan(plan, "plan-for-a-recording.md")
+    plan, accept = fenced("docs/plan-for-a-recording.md", "toml")
+    parsed = parse_plan(f"{plan}\n{accept}", "plan-for-a-recording.md")
     assert parsed.data.split is None
+    assert parsed.recording.accept is not None
     assert [threat.observers for threat in parsed.threats] == [("server",), ("client/0",)]
 
 

@@ -33,7 +33,8 @@ def test_a_slow_attack_keeps_its_claims_and_is_told(
     attacker.attack_slowly()
     assert next(times, None) is None
     # 100 s in half of the time, with 10 s a round: every 20 rounds.
-    (note,) = second.notes
+    check, note = second.notes
+    assert check == "The replies lead to the next broadcasts by the mean of the replies."
     assert note == "mean_softmax takes longer than a round: repeated every 20 rounds"
     claims = {(one.cell.part, one.cell.rounds) for one in second.audit.findings}
     assert claims == {("bias_inversion", (0, 1)), ("mean_softmax", (0,))}
