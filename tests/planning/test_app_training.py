@@ -78,7 +78,10 @@ def test_of_several_optimizers_none_is_taken():
         ),
         ("torch.nn.utils.clip_grad_norm_(p, 1.0)", "clipped gradients (clip_grad_norm_)"),
         ("engine.make_private(module=net)", "DP-SGD (make_private)"),
-        ("torch.nn.CrossEntropyLoss(label_smoothing=0.1)", "label smoothing"),
+        (
+            "torch.nn.CrossEntropyLoss(label_smoothing=mine)",
+            "label smoothing by an unknown number",
+        ),
     ],
 )
 def test_what_a_recipe_cannot_state_is_told(call: str, what: str):
@@ -90,6 +93,12 @@ def test_what_a_recipe_cannot_state_is_told(call: str, what: str):
 )
 def test_defaults_that_are_written_out_change_nothing(call: str):
     assert not read(task=f"from torch import optim\n{call}\n").beyond
+
+
+def test_label_smoothing_is_a_setting():
+    training = read(task="import torch\ntorch.nn.CrossEntropyLoss(label_smoothing=0.1)\n")
+    assert values(training) == {"label_smoothing": 0.1}
+    assert not training.beyond
 
 
 def test_values_are_followed_through_names_constants_and_arguments():

@@ -70,7 +70,7 @@ def parse_setting(key: str, value: object) -> Setting | None:
         return None
     if not 0 <= number < MOST or (number == 0 and key == "rate"):
         return None
-    if key == "momentum":
+    if key in ("momentum", "label_smoothing"):
         return number if number < 1 else None
     is_count = key in ("epochs", "batch")
     return None if is_count and (number != int(number) or number < 1) else number

@@ -347,7 +347,9 @@ def _match_model_tensors(
     knowledge.
     """
     model, recipe = plan.training.model, plan.training.recipe
-    if manifest.recipe is not None and manifest.recipe != recipe:
+    # A recorder may state what the algorithm adds to the loss as a part of the recipe.
+    known = (recipe, plan.training.algorithm.local_recipe(recipe))
+    if manifest.recipe is not None and manifest.recipe not in known:
         raise PlanError(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"

@@ -80,12 +80,19 @@ def read_app_training(files: Sequence[SourceFile]) -> AppTraining:
     calls = [_OptimizerCall(code, place, call) for place, call in code.optimizers()]
     found = list(_optimizer_settings(calls))
     beyond = {word: None for call in calls for word in call.beyond()}
-    for key, nodes in (("batch", code.batch_sizes()), ("epochs", code.epochs())):
+    for key, nodes in (
+        ("batch", code.batch_sizes()),
+        ("epochs", code.epochs()),
+        ("label_smoothing", code.smoothings()),
+    ):
         places = list(nodes)
-        values = {code.resolve(node, place) for place, node in places}
+        values = list({code.resolve(node, place) for place, node in places})
         if len(values) == 1:
             place, node = places[0]
-            found.append((key, values.pop(), place.describe(node)))
+            found.append((key, values[0], place.describe(node)))
+        is_number = len(values) == 1 and isinstance(values[0], int | float)
+        if key == "label_smoothing" and values and not is_number:
+            beyond["label smoothing by an unknown number"] = None
     names = {key: value.name for key, value, _ in found if isinstance(value, _Name)}
     return AppTraining(
         tuple(
@@ -167,6 +174,13 @@ class _Code:
                 count = _range_end(node.iter)
                 yield place, count if count is not None else node.iter
 
+    def smoothings(self) -> Iterator[_Found]:
+        """Yield the smoothing of labels in losses."""
+        for place, call in self._calls:
+            smoothing = _keyword(call, "label_smoothing")
+            if smoothing is not None:
+                yield place, smoothing
+
     def server_names(self) -> Iterator[str]:
         """Yield names in the configuration that go to the server's optimizer."""
         for place, call in self._calls:
@@ -185,9 +199,6 @@ class _Code:
                 yield f"a schedule of the learning rate ({last})"
             elif last in _OTHER_STEPS:
                 yield f"{_OTHER_STEPS[last]} ({last})"
-            smoothing = _keyword(call, "label_smoothing")
-            if smoothing is not None and self.resolve(smoothing, place) != 0:
-                yield "label smoothing"
 
     def resolve(self, node: ast.expr | None, place: _Place, depth: int = DEPTH) -> _Value:
         """Return what an expression is: a number, a text or a name in the configuration."""

@@ -10,6 +10,7 @@ from typing import final
 import torch
 
 from overheard.algorithms.fed_avg import FedAvg
+from overheard.algorithms.fed_prox import FedProx
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.run import check_data
 from overheard.core.algorithm.algorithm import Algorithm
@@ -424,6 +425,8 @@ def _recorded_algorithm(
     """Return the recorded algorithm if the plan can name it, with the recipe and defenses."""
     found = parse_plugin(recording.manifest.algorithm, ALGORITHMS)
     recipe = recording.manifest.recipe
+    if found is None and recipe is not None and recipe.proximal:
+        return FedProx(recipe.proximal)
     if found is None or (recipe is not None and found.conflict(recipe, defenses)):
         return None
     return found

@@ -234,7 +234,7 @@ def _recipe(facts: PlanFacts) -> Iterator[str]:
         yield _sourced(facts, key, str(int(training.number(key, ASSUMED[key]))))
     if facts.recording is not None or "optimizer" in training.settings:
         yield _sourced(facts, "optimizer", toml_text(training.optimizer))
-    for key in ("momentum", "weight_decay"):
+    for key in ("momentum", "weight_decay", "label_smoothing"):
         if training.number(key, 0):
             yield _sourced(facts, key, toml_value(training.number(key, 0)))
     if facts.loss != "cross_entropy":
@@ -344,6 +344,7 @@ def _candidate_recipes(facts: PlanFacts) -> Iterator[dict[str, object]]:
                 "optimizer": optimizer,
                 "momentum": training.number("momentum", 0),
                 "weight_decay": training.number("weight_decay", 0),
+                "label_smoothing": training.number("label_smoothing", 0),
                 "loss": facts.loss,
             }
             unsaid = {"optimizer": "sgd", "loss": "cross_entropy"}

@@ -20,6 +20,9 @@ NO_SETTINGS: Mapping[str, StatedSetting] = MappingProxyType({})
 OF_OPTIMIZER = ("optimizer", "momentum", "weight_decay")
 """Settings that belong to an optimizer."""
 
+SMOOTHING = "label_smoothing"
+"""A setting that is 0 unless a source has it."""
+
 SGD = StatedSetting("optimizer", "sgd", "")
 
 WITHOUT_OPTIMIZER = (
@@ -129,7 +132,11 @@ class _Sources:
         is_clear = not missing and not self.unclear and not training.beyond
         return TrainingFacts(
             MappingProxyType(
-                {key: self.settings[key] for key in SETTING_NAMES if key in self.settings}
+                {
+                    key: self.settings[key]
+                    for key in (*SETTING_NAMES, SMOOTHING)
+                    if key in self.settings
+                }
             ),
             tuple(doubts),
             is_stated or is_clear,
@@ -162,7 +169,8 @@ def _usual_names(training: AppTraining) -> dict[str, tuple[str, ...]]:
 
 def _recipe_settings(recipe: Recipe) -> list[StatedSetting]:
     source = "the recipe that the recording states"
-    return [StatedSetting(key, getattr(recipe, key), source) for key in SETTING_NAMES]
+    keys = [*SETTING_NAMES, *([SMOOTHING] if recipe.label_smoothing else [])]
+    return [StatedSetting(key, getattr(recipe, key), source) for key in keys]
 
 
 def _message_settings(

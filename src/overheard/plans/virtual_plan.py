@@ -15,7 +15,7 @@ from overheard.plans.strict_model import StrictModel
 
 # `Recipe` checks these ranges; the JSON schema states them.
 _Rate = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0})]
-_Momentum = Annotated[float, Field(json_schema_extra={"minimum": 0, "exclusiveMaximum": 1})]
+_BelowOne = Annotated[float, Field(json_schema_extra={"minimum": 0, "exclusiveMaximum": 1})]
 _Decay = Annotated[float, Field(json_schema_extra={"minimum": 0})]
 
 
@@ -30,6 +30,8 @@ class RecipePlan(StrictModel):
         momentum: the momentum of SGD.
         weight_decay: factor of the L2 penalty, added to the gradient as in PyTorch; of "adamw",
             each step instead multiplies the weights by 1 - rate * weight_decay.
+        label_smoothing: s in the target (1 - s) one-hot + s / classes of the cross-entropy;
+            omitted: none.
         loss: the loss function; "squared_error" treats classes as ordered ratings, and is the
             loss of a regression. "binary_cross_entropy" is the loss of several labels per
             example (multi-label).
@@ -40,8 +42,9 @@ class RecipePlan(StrictModel):
     epochs: Positive = 1
     batch: Positive = 32
     optimizer: OptimizerName = "sgd"
-    momentum: _Momentum = 0.0
+    momentum: _BelowOne = 0.0
     weight_decay: _Decay = 0.0
+    label_smoothing: _BelowOne | None = None
     loss: LossName = "cross_entropy"
 
     @model_validator(mode="after")
@@ -59,6 +62,7 @@ class RecipePlan(StrictModel):
             self.optimizer,
             self.momentum,
             self.weight_decay,
+            self.label_smoothing or 0.0,
             loss=self.loss,
         )
 
