@@ -77,6 +77,8 @@ def test_of_several_optimizers_none_is_taken():
             "a schedule of the learning rate (StepLR)",
         ),
         ("torch.nn.utils.clip_grad_norm_(p, 1.0)", "clipped gradients (clip_grad_norm_)"),
+        ("keras.optimizers.Adam(0.01)", "the optimizer Adam of Keras"),
+        ("net.compile(optimizer='adam', loss='mse')", "the optimizer adam of Keras"),
         ("engine.make_private(module=net)", "DP-SGD (make_private)"),
         (
             "torch.nn.CrossEntropyLoss(label_smoothing=mine)",

@@ -79,6 +79,11 @@ def test_an_optimizer_that_was_not_found_is_told_and_what_it_costs():
     assert "SGD in a.py, line 1; Adam in b.py, line 2, so none is taken" in told[0]
 
 
+def test_all_that_was_not_found_is_in_one_sentence():
+    facts = read_training_facts(RECORDING, FlowerApp((), {}, AppTraining(ADAM)))
+    assert facts.doubts == ("rate, epochs and batch not found: the plan has placeholders",)
+
+
 def test_an_optimizer_that_no_recipe_has_is_not_taken():
     recording = replace(RECORDING, configs=({"optimizer": "RMSprop"},))
     facts = read_training_facts(recording, FlowerApp((), PYPROJECT, AppTraining(ADAM)))

@@ -197,6 +197,12 @@ class _Code:
             last = dotted.rpartition(".")[2]
             if dotted.startswith("torch.optim.lr_scheduler."):
                 yield f"a schedule of the learning rate ({last})"
+            elif dotted.rpartition(".")[0].endswith("keras.optimizers"):
+                yield f"the optimizer {last} of Keras"
+            elif last == "compile" and _keyword(call, "loss") is not None:
+                optimizer = self.resolve(_keyword(call, "optimizer"), place)
+                if isinstance(optimizer, str):
+                    yield f"the optimizer {optimizer} of Keras"
             elif last in _OTHER_STEPS:
                 yield f"{_OTHER_STEPS[last]} ({last})"
 

@@ -156,7 +156,7 @@ def _describe_missing(missing: Sequence[str], training: AppTraining) -> Iterator
     if missing:
         *first, last = missing
         named = f"{', '.join(first)} and {last}" if first else last
-        yield f"{named} not found: the plan has a placeholder for each"
+        yield f"{named} not found: the plan has {'placeholders' if first else 'a placeholder'}"
 
 
 def _usual_names(training: AppTraining) -> dict[str, tuple[str, ...]]:
