@@ -82,6 +82,7 @@ class Recording:
         clients: int,
         *,
         are_updates_kept: bool = True,
+        are_clients_named: bool = True,
         is_masked: bool = False,
         rounds: int = ROUNDS,
     ) -> Path:
@@ -89,8 +90,8 @@ class Recording:
         writer = self._writer
         for number in range(rounds + 1):
             weights = self.model(number)
-            writer.begin_round([SERVER, *(parties if are_updates_kept else [])])
-            readers = frozenset(parties if are_updates_kept else ())
+            writer.begin_round([SERVER, *(parties if are_clients_named else [])])
+            readers = frozenset(parties if are_clients_named else ())
             writer.write(SERVER, readers, lambda weights=weights: Broadcast(weights))
             if number < rounds and are_updates_kept:
                 for one in [] if is_masked else parties:
@@ -135,12 +136,18 @@ CASES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "adapters": ("adapted", lambda at: Recording(at, parameters(adapted()), FLOWER).write(3)),
     "only global models": (
         "plain",
+        lambda at: Recording(at, plain().state_dict(), FLOWER).write(
+            3, are_updates_kept=False, are_clients_named=False
+        ),
+    ),
+    "only global models, with their readers": (
+        "plain",
         lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, are_updates_kept=False),
     ),
     "two global models": (
         "plain",
         lambda at: Recording(at, plain().state_dict(), FLOWER).write(
-            3, are_updates_kept=False, rounds=1
+            3, are_updates_kept=False, are_clients_named=False, rounds=1
         ),
     ),
     "one client": ("plain", lambda at: Recording(at, plain().state_dict(), FLOWER).write(1)),
@@ -215,6 +222,10 @@ def test_of_only_global_models_the_cohort_is_asked_as_a_late_joiner(tmp_path: Pa
     assert (threat.observers, threat.about) == (("late/0",), "cohort")
     assert "only global models" in written.notes[0]
     assert "decaf" in written.missing
+    assert "amortised" not in written.attacks
+    _, record_with_clients = CASES["only global models, with their readers"]
+    named = first_plan(record_with_clients(tmp_path / "named"), network, tmp_path)
+    assert "amortised" in named.attacks
 
 
 def test_of_one_global_model_nothing_can_be_asked(tmp_path: Path):

@@ -166,9 +166,8 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     facts = _plan_facts(request, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
     # Without the number of clients behind a mean update, none can be simulated.
-    is_simulated = (
-        facts.is_model_known and dataset.task.has_classes and not facts.is_global_only
-    )
+    is_number_known = facts.clients > 0
+    is_simulated = facts.is_model_known and dataset.task.has_classes and is_number_known
     threats = (
         ThreatText(facts.first_attacks),
         *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if is_simulated else ()),
