@@ -42,8 +42,8 @@ def test_messages_go_before_the_configuration_of_the_run_and_that_before_the_app
     assert facts.optimizer == "adam"
     assert facts.is_complete
     told = " ".join(facts.doubts)
-    assert "rate is 0.01 by the pyproject.toml of the Flower app" in told
-    assert "epochs is 1 by the pyproject.toml" in told
+    assert "not 0.01 (pyproject.toml of the Flower app: learning-rate)" in told
+    assert "epochs is 4 (the configuration of the run: local-epochs), not 1 (" in told
 
 
 def test_the_recipe_that_the_recording_states_goes_before_everything():
@@ -56,7 +56,7 @@ def test_the_recipe_that_the_recording_states_goes_before_everything():
     facts = read_training_facts(recording, FlowerApp((), PYPROJECT, AppTraining(ADAM)))
     assert (facts.number("rate", 0), facts.optimizer) == (0.2, "adamw")
     assert facts.is_complete
-    assert "rate is 0.5 by the messages of the recording: lr" in " ".join(facts.doubts)
+    assert "not 0.5 (the messages of the recording: lr)" in " ".join(facts.doubts)
 
 
 @pytest.mark.parametrize("left_out", ["learning-rate", "local-epochs", "train.batch_size"])

@@ -204,7 +204,7 @@ def _training(facts: PlanFacts) -> Iterator[str]:
         yield _comment(f"The network: {facts.model_origin}.")
         if facts.app is not None:
             yield "# It is imported from the folder of the app: call overheard there, or put"
-            yield _comment(f"the folder on PYTHONPATH: {facts.app}")
+            yield "# that folder on PYTHONPATH."
     else:
         yield "# Only the recorded tensors are known, so attacks that need the network do not"
         yield "# run. Give its class: overheard init --model package.module:Class"

@@ -83,7 +83,9 @@ def read_training_facts(recording: RecordedFacts | None, app: FlowerApp) -> Trai
         if recording.manifest.recipe is not None:
             sources.add(_recipe_settings(recording.manifest.recipe))
         sources.add(_message_settings(recording, names, sources))
-        sources.add(_config_settings(recording.run_config, names, "configuration of the run"))
+        sources.add(
+            _config_settings(recording.run_config, names, "the configuration of the run")
+        )
     sources.add(_code_settings(app.training, sources))
     place = "pyproject.toml of the Flower app"
     servers = app.training.server_names
@@ -114,8 +116,8 @@ class _Sources:
             first = self.settings.setdefault(one.key, one)
             if first.value != one.value:
                 self.doubts.append(
-                    f"{one.key} is {_value(one)} by {one.source}: {_value(first)} by "
-                    f"{first.source} goes before it"
+                    f"{one.key} is {_value(first)} ({first.source}), not {_value(one)} "
+                    f"({one.source})"
                 )
 
     def facts(self, training: AppTraining, *, is_stated: bool) -> TrainingFacts:
@@ -179,7 +181,7 @@ def _message_settings(
     """Return what the messages of a recording state; settings that change are unclear."""
     by_key: dict[str, list[StatedSetting]] = {}
     for config in recording.configs:
-        for one in _config_settings(config, names, "messages of the recording"):
+        for one in _config_settings(config, names, "the messages of the recording"):
             by_key.setdefault(one.key, []).append(one)
     found = list[StatedSetting]()
     for key, stated in by_key.items():
@@ -214,7 +216,7 @@ def _config_settings(
             original, value = by_name[name]
             parsed = parse_setting(key, value)
             if parsed is not None:
-                found.append(StatedSetting(key, parsed, f"the {place}: {original}"))
+                found.append(StatedSetting(key, parsed, f"{place}: {original}"))
                 break
     return found
 
