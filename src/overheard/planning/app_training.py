@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import final
 
@@ -124,10 +124,18 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
-    """A file, and the function in it around a piece of code."""
+    """A file, and what is around a piece of its code.
+
+    Args:
+        file: the file.
+        function: the function around it; None = there is none.
+        loops: the loops around it in this function, the outermost first.
+
+    """
 
     file: SourceFile
     function: _Function | None = None
+    loops: tuple[ast.For, ...] = ()
 
     def describe(self, node: ast.expr) -> str:
         return f"{self.file.path}, line {node.lineno}"
@@ -169,10 +177,11 @@ class _Code:
 
     def epochs(self) -> Iterator[_Found]:
         """Yield the number of passes of loops around loops that call `backward`."""
-        for place, node in self._nodes:
-            if isinstance(node, ast.For) and _is_loop_of_epochs(node):
-                count = _range_end(node.iter)
-                yield place, count if count is not None else node.iter
+        for place, call in self._calls:
+            is_step = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+            if is_step and len(place.loops) > 1:
+                loop = place.loops[-2]
+                yield place, _range_end(loop.iter) or loop.iter
 
     def smoothings(self) -> Iterator[_Found]:
         """Yield the smoothing of labels in losses."""
@@ -420,7 +429,11 @@ def _walk(file: SourceFile) -> Iterator[tuple[_Place, ast.AST]]:
     while waiting:
         place, node = waiting.pop()
         yield place, node
-        inner = _Place(file, node) if isinstance(node, _Function) else place
+        inner = place
+        if isinstance(node, _Function):
+            inner = _Place(file, node)
+        elif isinstance(node, ast.For):
+            inner = replace(place, loops=(*place.loops, node))
         waiting.extend((inner, child) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
@@ -502,21 +515,6 @@ def _shuffles(call: ast.Call) -> bool:
         case ast.Constant(value=value):
             return bool(value)
     return False
-
-
-def _is_loop_of_epochs(loop: ast.For) -> bool:
-    """Return whether a loop contains loops over batches, and no loop of epochs."""
-    inner = [one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.For)]
-    return any(map(_calls_backward, inner)) and not any(map(_is_loop_of_epochs, inner))
-
-
-def _calls_backward(loop: ast.For) -> bool:
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "backward"
-        for node in ast.walk(loop)
-    )
 
 
 def _range_end(node: ast.expr) -> ast.expr | None:
