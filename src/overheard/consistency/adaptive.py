@@ -44,6 +44,9 @@ CASES = tuple(
 
 MEANS = ("examples", "equal")
 
+MOST_NUMBERS = 2**11
+"""Most numbers of the smaller sample, on which the steps of many algorithms are taken."""
+
 SQUARED, MOVED, CHANGED = 0, 1, 2
 """Places of change * sqrt(v), of m and of the change in the products of a track."""
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.archive.weights import tensor_shapes
-from overheard.consistency.adaptive import AdaptiveEvidence, AdaptiveTracks
+from overheard.consistency.adaptive import MOST_NUMBERS, AdaptiveEvidence, AdaptiveTracks
 from overheard.consistency.evidence import (
     CHANGES,
     ROUNDING,
@@ -208,10 +208,10 @@ class EvidenceCollector:
         if predicted is not None:
             vectors["predicted"] = predicted
         rounding = ROUNDING * self._broadcasts[done.round + 1].precision
-        small = thin(len(start))
+        small, few = thin(len(start)), thin(len(start), MOST_NUMBERS)
         self.adaptive.append(
             self._tracks.advance(
-                done.round, {name: one[small] for name, one in vectors.items()}, rounding
+                done.round, {name: one[few] for name, one in vectors.items()}, rounding
             )
         )
         clients = replace(

@@ -122,9 +122,9 @@ def multiply(vectors: Mapping[str, Tensor]) -> tuple[dict[str, int], Matrix, Mat
         if same == len(unique):
             unique.append(vector)
         places[name] = same
-    stacked = torch.stack(unique)
-    fit, test = stacked[:, ::2], stacked[:, 1::2]
-    return places, (fit @ fit.T).numpy(), (test @ test.T).numpy()
+    halves = (torch.stack([one[first::2] for one in unique]) for first in (0, 1))
+    fit, test = ((half @ half.T).numpy() for half in halves)
+    return places, fit, test
 
 
 def align(replies: ClientReplies) -> dict[str, Alignment]:

@@ -123,9 +123,9 @@ def plan_sample(shapes: Shapes) -> SamplePlan:
     return SamplePlan(shapes, {name: _spread(n, most) for name, n in chosen.items()})
 
 
-def thin(length: int) -> slice:
-    """Return which places of a sample are in the smaller one of single replies."""
-    return slice(None, None, -(-length // MOST_OF_A_CLIENT))
+def thin(length: int, most: int = MOST_OF_A_CLIENT) -> slice:
+    """Return which places of a sample are in a smaller one."""
+    return slice(None, None, -(-length // most))
 
 
 def _spread(length: int, most: int) -> tuple[tuple[int, int], ...]:
