@@ -18,6 +18,40 @@ from overheard.core.errors import OutputError
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.planning.training_facts import TrainingFacts
 
+RecordingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-recording",
+        help="Folder of a finished recording to audit. Default: the newest one in the "
+        "working directory or in the folder of --flower, if there is one.",
+    ),
+]
+SimulateOption = Annotated[
+    bool,
+    typer.Option("--simulate", help="Simulate a federation, even if there is a recording."),
+]
+FlowerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--flower",
+        help="Folder of a Flower app. Its files are read. Its networks are imported and "
+        "built to find the recorded one, which runs them: name only an app you trust.",
+    ),
+]
+SpareDataOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        help="Examples that no client holds: a table (.csv, .parquet), arrays x and y "
+        "in an .npz, or 'package.module:function', which is run: name only code you trust.",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model", help="Your network: 'package.module:Class' or '...:function'. It is run."
+    ),
+]
 LabelOption = Annotated[str, typer.Option("--label", help="Column of the labels in a table.")]
 UserOption = Annotated[
     str | None, typer.Option("--user", help="Column of the users in a table.")
@@ -26,42 +60,13 @@ UserOption = Annotated[
 
 def init(
     file: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("plan.toml"),
-    recording: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-recording",
-            help="Folder of a finished recording to audit. Default: the newest one in the "
-            "working directory or in the folder of --flower, if there is one.",
-        ),
-    ] = None,
-    simulate: Annotated[
-        bool,
-        typer.Option("--simulate", help="Simulate a federation, even if there is a recording."),
-    ] = False,
-    flower: Annotated[
-        Path | None,
-        typer.Option(
-            "--flower",
-            help="Folder of a Flower app. Its files are read. Its networks are imported and "
-            "built to find the recorded one, which runs them: name only an app you trust.",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            help="Examples that no client holds: a table (.csv, .parquet), arrays x and y "
-            "in an .npz, or 'package.module:function', which is run: name only code you trust.",
-        ),
-    ] = None,
+    recording: RecordingOption = None,
+    simulate: SimulateOption = False,
+    flower: FlowerOption = None,
+    data: SpareDataOption = None,
     label: LabelOption = "label",
     user: UserOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", help="Your network: 'package.module:Class' or '...:function'. It is run."
-        ),
-    ] = None,
+    model: ModelOption = None,
     read: Annotated[
         list[str] | None,
         typer.Option(
