@@ -133,7 +133,7 @@ def outline(folder: Path) -> list[str]:
 def test_records_all_messages_of_a_fedavg_run(
     tmp_path: Path,
 ) -> None:
-    grid = RecordingGrid(Nodes(answer), tmp_path, model="two tensors")
+    grid = RecordingGrid(Nodes(answer), tmp_path, model="two tensors", sampling="fixed")
     learned = FedAvg().start(grid, record_of(START), num_rounds=2)
     grid.finish()
     assert outline(tmp_path) == [
@@ -164,7 +164,7 @@ def test_records_all_messages_of_a_fedavg_run(
     assert isinstance(last, Broadcast)
     assert torch.equal(last.weights["w"], torch.tensor(learned.arrays["w"].numpy()))
     manifest = read_manifest(tmp_path)
-    assert manifest.model == "two tensors"
+    assert (manifest.model, manifest.sampling) == ("two tensors", "fixed")
     assert set(manifest.parties) == everyone | {SERVER}
 
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, final
 
 from overheard.archive.run_config import RUN_CONFIG, run_config_text
+from overheard.core.mechanism import ClientSampling
 from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -74,6 +75,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             [] = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
+        sampling: how they are sampled; None = not stated.
         examples_key: metric with the number of training examples, if it is not Flower's
             "num-examples".
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
@@ -106,6 +108,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         defenses: Iterable[object] | None = None,
         rounds: int | None = None,
         participation: float | None = None,
+        sampling: ClientSampling | None = None,
         examples_key: str = "",
         keep_error_texts: bool = False,
         node_names: NameSource = PARTITION_KEY,
@@ -129,6 +132,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             participation,
             are_stated,
             describe_algorithm(strategy),
+            sampling=sampling,
         )
         self._grid = grid
         self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))

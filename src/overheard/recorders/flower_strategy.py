@@ -20,6 +20,7 @@ from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import Strategy
 
 from overheard.archive.manifest import DefenseRecord
+from overheard.core.mechanism import ClientSampling
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
@@ -91,6 +92,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         defenses: records of all defenses in force; () = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
+        sampling: how they are sampled; None = not stated.
         keep_error_texts: whether to record the texts of clients' errors, which may quote their
             data, and not only the error codes.
         names_key: the metric of a client's reply that contains its name in the app.
@@ -123,6 +125,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         defenses: Iterable[DefenseRecord] | None = None,
         rounds: int | None = None,
         participation: float | None = None,
+        sampling: ClientSampling | None = None,
         keep_error_texts: bool = False,
         names_key: str = PARTITION_KEY,
         kind: ReplyKind = "weights",
@@ -143,6 +146,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             participation,
             are_defenses_stated=defenses is not None,
             algorithm=describe_algorithm(strategy),
+            sampling=sampling,
         )
         scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
         round_recorder = FlowerRoundRecorder(
