@@ -105,6 +105,18 @@ def test_a_claim_whose_sampling_is_not_stated_is_not_confirmed() -> None:
     assert line.accounted.recomputed.lower == 0
 
 
+def test_a_claim_without_relation_is_false_only_for_a_removed_client() -> None:
+    # Noise of 4.845 clips is for an epsilon of 1 by the classical Gaussian mechanism. It has
+    # 0.80 for a removed client, and 1.61 for a replaced one.
+    silent = Mechanism(4.845, 1.0, DELTA, "client", "client", is_relation_stated=False)
+    run = RunParameters(1, 1.0)
+    for claimed, claim in ((0.7, "false"), (1.0, "not confirmed"), (1.7, "holds")):
+        line = epsilon_results(audit_of(replace(silent, stated=claimed), run=run))[0]
+        assert line.accounted.claim == claim
+    replaced = replace(silent, stated=1.0, is_relation_stated=True)
+    assert epsilon_results(audit_of(replaced, run=run))[0].accounted.claim == "false"
+
+
 def test_a_record_of_clients_that_are_sampled_has_no_lower_bound() -> None:
     # A client that is seldom asked reveals less of a record than one that is always asked.
     always = of_records("none", 1.0, 1.0, 1, 10, 0.0)

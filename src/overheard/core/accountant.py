@@ -125,6 +125,10 @@ class AccountedMechanism:
             )
         if doubt := _sampling_doubt(mechanism, run):
             return doubt
+        if not mechanism.is_relation_stated:
+            return (
+                "whether it is for a unit that is replaced, or added or removed, is not stated"
+            )
         if run.recorded is not None and is_of_run:
             return f"{run.rounds_text}: epsilon is that of all {run.rounds:,} planned rounds"
         return ""
@@ -258,7 +262,10 @@ def _lower_epsilon(mechanism: Mechanism, run: RunParameters, rounds: int) -> flo
     """Return a lower bound of the true epsilon of these rounds; 0 if none is known.
 
     A claim may count on any sampling that the mechanism has, so the bound counts on all of it.
+    If its relation is not known, it may be for a unit that is added or removed.
     """
+    if mechanism.relation == "replace-one" and not mechanism.is_relation_stated:
+        mechanism = replace(mechanism, moves=mechanism.moves / 2)
     noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
     draws = rounds * mechanism.steps
     if noise == 0:

@@ -96,6 +96,8 @@ class Mechanism:
         record_sampling: how the records of each step are sampled, for a unit of one record;
             None = not stated.
         record_rate: share of a client's records in a step (0..1); None = all, or not stated.
+        is_relation_stated: whether the stated epsilon is known to be for the relation of
+            `moves`; False = it may be for a unit that is added or removed.
         stated: the epsilon that was configured or promised; None = none.
         stated_for: what that epsilon covers.
         unproven: why no accounting covers the mechanism, such as a wrongly accounted sparse
@@ -118,6 +120,7 @@ class Mechanism:
     unproven: str = ""
     record_sampling: RecordSampling | None = None
     record_rate: float | None = None
+    is_relation_stated: bool = True
 
     def __post_init__(self) -> None:
         """Check the ranges of the settings."""

@@ -92,7 +92,8 @@ def _local_dp(mod: LocalDpMod) -> DefenseRecord:
     """Record clipping and noise of deviation sensitivity * sqrt(2 ln(1.25 / delta)) / epsilon.
 
     The classical Gaussian mechanism (Dwork and Roth 2014, theorem A.1), proven for epsilon
-    below 1, applied to each message. The user sets `sensitivity` independently of the clip.
+    below 1, applied to each message. The user sets `sensitivity` independently of the clip, so
+    nobody states whether it is that of a client that is replaced, or removed.
     """
     settings = (
         f"LocalDpMod(clipping_norm={mod.clipping_norm!r}, sensitivity={mod.sensitivity!r}, "
@@ -109,6 +110,7 @@ def _local_dp(mod: LocalDpMod) -> DefenseRecord:
             "client",
             stated=mod.epsilon,
             stated_for="round",
+            is_relation_stated=False,
         )
     return DefenseRecord(
         "LocalDpMod", settings, "client", SWITCHED_OFF_IN_CLIENT_APP, mechanism
