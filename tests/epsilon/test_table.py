@@ -198,3 +198,33 @@ def test_an_epsilon_without_meaning_is_told_in_words() -> None:
     idle = replace(LOCAL, noise_multiplier=0.01)
     (told,) = epsilon_summaries(epsilon_results(audit_of(idle)))
     assert "give an epsilon of more than 1000, which is no guarantee in practice" in told
+
+
+def test_a_summary_says_of_which_rounds_the_epsilon_is_and_whether_the_promise_holds() -> None:
+    # Replacing a client moves 2 clips of noise 4: 73.6 in 300 rounds, and 3.71 in 3.
+    noisy = replace(LOCAL, noise_multiplier=4.0)
+    few = RunParameters(300, 1.0, sampling="none", asked=3, recorded=3)
+    (told,) = epsilon_summaries(epsilon_results(audit_of(noisy, run=few)))
+    assert "an epsilon of 74 for the 300 planned rounds (3 of 300 rounds recorded)" in told
+    assert "3 of 300 rounds recorded" in cells(audit_of(noisy, run=few))["Mechanism"]
+    unsure = audit_of(replace(noisy, stated=4.0), run=few)
+    (told,) = epsilon_summaries(epsilon_results(unsure))
+    assert "The promise is not confirmed, and may be true: 3 of 300 rounds recorded" in told
+    assert cells(unsure)["Verdict"].startswith("claim not confirmed, may be true: 3 of 300")
+    assert epsilon_sentences(epsilon_results(unsure)) == ()
+    (told,) = epsilon_summaries(epsilon_results(audit_of(replace(noisy, stated=80.0), run=few)))
+    assert "so the promise holds if the settings are those in use" in told
+    endless = RunParameters(3, 1.0, sampling="none", is_open=True)
+    (told,) = epsilon_summaries(epsilon_results(audit_of(noisy, run=endless)))
+    assert "for the 3 rounds so far, and more rounds may follow" in told
+    assert cells(audit_of(noisy, run=endless))["Verdict"].startswith("no upper bound")
+
+
+def test_a_claim_between_the_bounds_is_told_with_both() -> None:
+    sampled = replace(
+        LOCAL, noise_multiplier=1.0, moves=1.0, unit="record", steps=300, stated=1.04,
+        record_sampling="poisson", record_rate=0.01,
+    )  # fmt: skip
+    verdict = cells(audit_of(sampled))["Verdict"]
+    assert "between a lower and an upper bound of the true epsilon, 1.01 and 1.07" in verdict
+    assert "Poisson sampling of records (rate 0.01)" in cells(audit_of(sampled))["Mechanism"]

@@ -272,9 +272,8 @@ def _sampling_words(mechanism: Mechanism, run: RunParameters) -> str:
         kind, rate = mechanism.record_sampling, mechanism.record_rate
         if kind is None:
             return "sampling of records not stated"
-        return (
-            RECORD_SAMPLINGS[kind] if rate is None else f"{RECORD_SAMPLINGS[kind]} ({rate:.3g})"
-        )
+        words = RECORD_SAMPLINGS[kind]
+        return words if rate is None else f"{words} (rate {rate:.3g})"
     if not run.samples_clients:
         return CLIENT_SAMPLINGS["none"]
     if run.sampling is None:
@@ -345,6 +344,8 @@ def _verdict(line: EpsilonResult) -> str:
         else f" ({make_printable(line.attack_label)}, {bound.members:,} members and "
         f"{bound.non_members:,} non-members)"
     )
+    is_recomputed = line.accounted.recomputed is not None
+    no_bound = "no upper bound is known" if is_recomputed else "not recomputed"
     words = {
         "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",
         "uncovered": "guarantees nothing against this observer, which reads unnoised values",
@@ -360,7 +361,7 @@ def _verdict(line: EpsilonResult) -> str:
         "unlike": "no lower bound: members and non-members may differ in distribution; use "
         "canaries",
         "unchecked": "no lower bound: the ground truth does not say which records are members",
-        "unaccounted": f"not recomputed: {make_printable(line.accounted.doubt)}",
+        "unaccounted": f"{no_bound}: {make_printable(line.accounted.doubt)}",
     }[line.verdict]
     is_untested = line.verdict in ("holds", "unasked", "refused", "unlike", "unchecked")
     is_true = is_untested and line.accounted.claim == "holds"

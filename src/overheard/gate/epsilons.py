@@ -46,7 +46,7 @@ REASONS: dict[EpsilonVerdict, str] = {
     "refused": "no membership attack by these observers could run",
     "unlike": "members and non-members may not be exchangeable: use canaries",
     "unchecked": "the ground truth on membership is unknown",
-    "unaccounted": "no epsilon was recomputed",
+    "unaccounted": "no upper bound of epsilon is known",
 }
 
 UNMEASURED = (

@@ -27,7 +27,7 @@ VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "refused": "not measured: no membership attack could run",
     "unlike": "not measured: members and non-members may differ in distribution",
     "unchecked": "not measured: the members are not known",
-    "unaccounted": "not recomputed",
+    "unaccounted": "no upper bound is known",
 }
 
 BROKEN: tuple[EpsilonVerdict, ...] = (
