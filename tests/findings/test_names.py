@@ -55,3 +55,8 @@ def test_drops_what_all_attack_names_share() -> None:
         "decaf, about the cohort": "decaf"
     }
     assert shorten_attack_names([]) == {}
+
+
+def test_joiners_are_shown_as_parts_of_words() -> None:
+    assert make_printable("ක්\u200dෂය") == "ක්\u200dෂය"
+    assert make_printable("a\u202eb") == r"a\u202eb"

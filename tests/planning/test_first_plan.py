@@ -217,3 +217,28 @@ def test_data_without_classes_get_attacks_on_single_records():
     assert 'split = "iid"' in written.text
     assert written.plan.training.recipe.loss == "squared_error"
     assert written.plan.data.candidates is not None
+
+
+def test_says_what_was_read_of_the_data_and_takes_settings_of_reading(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    lines = [f"{number * 7919 % 400 / 8},{number % 5},{number % 2}" for number in range(400)]
+    path.write_text("\n".join(lines))
+    read = ("header_lines = 0", 'left_out = ["1"]', 'label = "2"')
+    written = write_first_plan(FirstPlanRequest(data=str(path), read=read), HERE)
+    said = " ".join(written.data)
+    assert "1 of numbers (0 0 to 49.875)" in said
+    assert "Classes: 0 (200), 1 (200)." in said
+    assert "Left out: column '1', as stated." in said
+    assert "header_lines = 0" in written.text
+    with pytest.raises(PlanError, match=r"header_line: .*did you mean 'header_lines'"):
+        write_first_plan(FirstPlanRequest(data=str(path), read=("header_line = 0",)), HERE)
+
+
+def test_states_the_accuracy_of_the_recorded_model_and_what_is_assumed(
+    tmp_path: Path, foreign: ForeignRecording
+) -> None:
+    facts, network = read_recorded_facts(foreign()), f"{__name__}:Net"
+    request = FirstPlanRequest(facts, data=spare_digits(tmp_path), model=network)
+    written = write_first_plan(request, HERE)
+    accuracy = next(one for one in written.data if "The last recorded model is right" in one)
+    assert accuracy[:40] in written.text

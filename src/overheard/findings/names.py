@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
+from overheard.core.escape import WORD_JOINERS
 from overheard.core.parties import (
     COHORT,
     NETWORK,
@@ -29,6 +30,8 @@ def make_printable(text: str) -> str:
 
 def _escape_character(character: str) -> str:
     # C: control, format, surrogate, private, unassigned; Zl, Zp: breaks of line, paragraph.
+    if character in WORD_JOINERS:
+        return character
     category = unicodedata.category(character)
     if category.startswith("C") or category in ("Zl", "Zp"):
         return character.encode("unicode_escape").decode("ascii")

@@ -14,6 +14,7 @@ from overheard.archive.layout import path_exists, read_checked_file
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.message_bodies import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
+from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import LARGEST_FLOAT32, Recipe
 from overheard.core.task import Task, TaskKind
@@ -230,7 +231,7 @@ def _contradictions(about: ImportInfo) -> Iterator[str]:
         if repeated:
             yield f"{key} names more than once: {', '.join(repeated)}"
     for key, text in _texts(about):
-        if not text.isprintable() or len(text) > MAX_TEXT_LENGTH:
+        if not is_printable(text) or len(text) > MAX_TEXT_LENGTH:
             yield (
                 f"{key} must be printable and have at most {MAX_TEXT_LENGTH} characters, got "
                 f"{text!r}"

@@ -424,7 +424,14 @@ def _auxiliary_rows(dataset: Dataset, auxiliary: AuxiliarySize, seed: Seed) -> R
         return torch.zeros(0, dtype=torch.long)
     unique = unique_mask(dataset).nonzero().flatten()
     available = labels[unique].bincount(minlength=classes)
-    check_availability(available, counts, classes)
+    copies = len(labels) - len(unique)
+    hint = (
+        f"{copies} of {len(labels)} examples have the same inputs as another, and none of them "
+        "can be auxiliary: remove copies, or "
+        if copies
+        else ""
+    )
+    check_availability(available, counts, classes, hint)
     (positions,) = draw_stratified(labels[unique], counts[None], classes, seed)
     return unique[positions]
 

@@ -1,7 +1,6 @@
 """Readers of single arrays in untrusted `.npz` files."""
 
 import re
-import unicodedata
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from overheard.archive.npz import (
     read_header,
 )
 from overheard.core.errors import DataError
-from overheard.core.escape import escape_unprintable
+from overheard.core.escape import escape_unprintable, is_printable
 
 MAX_SIZE = 2**29
 """The most numbers in one array (2 GiB as float32); a small file can claim far more."""
@@ -29,9 +28,6 @@ MAX_ITEM_BYTES = 8
 
 MAX_NAME_LENGTH = 100
 """The most characters in the name of a class or user; names appear in reports."""
-
-WORD_JOINERS = frozenset("\u200c\u200d")
-"""The zero-width non-joiner and joiner, which ordinary words of many scripts contain."""
 
 _MAX_QUOTED = 1000
 """The most characters that an error quotes from a file."""
@@ -169,7 +165,7 @@ def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[st
 
     """
     for word in names:
-        if not _is_printable_name(word) or not 0 < len(word) <= MAX_NAME_LENGTH:
+        if not is_printable(word) or not 0 < len(word) <= MAX_NAME_LENGTH:
             raise DataError(
                 f"{path}: {word[:MAX_NAME_LENGTH]!r} in '{name}' is not a valid name: use 1 to "
                 f"{MAX_NAME_LENGTH} printable characters"
@@ -177,13 +173,6 @@ def checked_names(path: Path | str, name: str, names: Sequence[str]) -> tuple[st
     if len(set(names)) != len(names):
         raise DataError(f"{path}: '{name}' has a name twice: make the names differ")
     return tuple(names)
-
-
-def _is_printable_name(word: str) -> bool:
-    return word.isprintable() or all(
-        one.isprintable() or one in WORD_JOINERS or unicodedata.category(one) == "Zs"
-        for one in word
-    )
 
 
 def _checked_dtype(

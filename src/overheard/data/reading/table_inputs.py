@@ -26,6 +26,9 @@ NEARLY_ALL = 0.9
 MAX_CODES = 10
 """Most different numbers of a column of categories, some of which are texts."""
 
+MAX_NAMED_COLUMNS = 12
+"""The most columns that one note names."""
+
 MAX_ODD_QUOTED = 3
 """The most odd cells that a message names."""
 
@@ -136,7 +139,22 @@ def find_inputs(
         notes += reason
         if found is not None:
             columns.append(found)
+    constant = [repr(one.name) for one in columns if _is_constant(one)]
+    if constant:
+        shown = ", ".join(constant[:MAX_NAMED_COLUMNS])
+        more = len(constant) - MAX_NAMED_COLUMNS
+        notes.append(
+            f"The same value in all rows, which tells nothing: {shown}"
+            f"{f' and {more} more' if more > 0 else ''}."
+        )
     return TableInputs(tuple(columns), tuple(notes))
+
+
+def _is_constant(one: "NumberColumn | CategoryColumn") -> bool:
+    if isinstance(one, CategoryColumn):
+        return len(one.column.texts) == 1
+    present = one.numbers[~np.isnan(one.numbers)]
+    return bool((present == present[0]).all())
 
 
 def note_copies_of_labels(
@@ -360,8 +378,6 @@ def _notes_on_numbers(
     found = numbers[~np.isnan(numbers)]
     different = len(np.unique(found))
     notes = list[str]()
-    if different == 1:
-        notes.append(f"Column {name!r} has the same number in all rows, so it tells nothing.")
     is_whole = bool((found % 1 == 0).all())
     if any(re.fullmatch(r"0\d+", text) for text in column.texts) and is_whole:
         notes.append(
