@@ -182,3 +182,10 @@ def test_says_what_became_of_each_column(tmp_path: Path) -> None:
     ]
     assert reading.columns[0].bounds == (20, 50)
     assert reading.scale.startswith("standardised")
+
+
+def test_tells_that_many_whole_numbers_are_read_as_classes(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [n % 7 for n in range(600)], "y": [n % 25 for n in range(600)]})
+    dataset = loaded(tmp_path, TableColumns("y"), frame)
+    assert dataset.task.class_names[:3] == ("0", "1", "2")
+    assert 'set task = "regression"' in " ".join(dataset.reading.notes)

@@ -138,3 +138,9 @@ def test_tells_a_column_that_is_the_label_in_other_words() -> None:
 def test_refuses_statements_on_other_columns_or_two(stated: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(DataError, match=r"no column 'y'|two meanings"):
         found(NUMBERS, **stated)
+
+
+def test_tells_a_column_that_becomes_many_inputs() -> None:
+    percent = found([f"{number % 15} %" for number in range(ROWS * 3)])
+    assert "becomes 15 inputs, one for each text, such as '0 %'" in percent.notes[0]
+    assert not found(["north", "south"] * ROWS).notes

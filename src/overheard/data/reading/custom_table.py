@@ -316,6 +316,11 @@ def _read_labels(
             f"must have 2 to {MAX_CLASSES}: name another column, or set task to 'regression'"
         )
     notes += (*labels.notes, *note_names_alike(columns.label, labels, "classes"))
+    if len(labels.names) > FEW_LABELS and all(map(NUMBER.fullmatch, labels.names)):
+        notes += (
+            f"Column {columns.label!r}: its {len(labels.names)} whole numbers are read as "
+            'classes. To predict them as numbers, set task = "regression".',
+        )
     return _Labels(labels.numbers, labels.names, None, columns.task, notes)
 
 

@@ -342,10 +342,13 @@ def _read_categories(
             f"Column {name!r} is read as categories, as it holds "
             f"{', '.join(odd_texts(column, odd, 1))} among few different numbers."
         )
-    if present >= FEWEST_ROWS and 2 * different >= present:
+    with_digits = sum(any(map(str.isdigit, text)) for text in column.texts)
+    is_measured = different > MAX_CODES and with_digits >= NEARLY_ALL * different
+    if is_measured or (present >= FEWEST_ROWS and 2 * different >= present):
         notes.append(
-            f"Column {name!r} becomes {different} inputs, one for each text: if these are "
-            "names, set left_out."
+            f"Column {name!r} becomes {different} inputs, one for each text, such as "
+            f"{', '.join(odd_texts(column, odd, 1))}: if they are numbers or dates, convert "
+            "them; if they are names, set left_out."
         )
     column, merged = merge_unicode_forms(name, column)
     return (*notes, *merged), CategoryColumn(name, column)
@@ -358,11 +361,11 @@ def _why_an_id(
     rows, different = len(values), len(np.unique(values[~np.isnan(values)]))
     if rows < FEWEST_ROWS or different < NEARLY_ALL * present or (values % 1 != 0).any():
         return ""
+    if name.startswith(("Unnamed: ", "__index_level_")):
+        return "the stored index of the table"
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
     if any(word.casefold() in ID_WORDS for word in words) or name.casefold() in ID_WORDS:
         return f"whose name says that it holds ids ({different} different in {rows} rows)"
-    if name.startswith(("Unnamed: ", "__index_level_")):
-        return "the stored index of the table"
     steps = np.diff(values)
     if different == rows and (
         values.max() - values.min() == rows - 1 or (steps > 0).all() or (steps < 0).all()
