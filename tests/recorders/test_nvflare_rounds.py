@@ -144,7 +144,7 @@ def test_a_late_reply_stays_missing(recording: Recording) -> None:
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
     recording.answer(1, ONE, result(DataKind.WEIGHTS))
     replies = [(m.round, type(m.body)) for m in recording.messages() if m.sender == ONE]
-    assert replies == [(0, MissingReply), (1, Update)]
+    assert replies == [(0, MissingReply), (0, UnstoredMessage), (1, Update)]
 
 
 def test_a_repeated_task_is_recorded_once(recording: Recording) -> None:
@@ -363,3 +363,20 @@ def test_weights_that_are_encrypted_are_read_by_nobody(recording: Recording) -> 
         "No party can read another party's individual updates."
         in show(recording.folder).readers
     )
+
+
+def test_a_result_of_another_task_is_listed_with_its_numbers(recording: Recording) -> None:
+    recording.ask(0, ONE)
+    counts = DXO(DataKind.ANALYTIC, {"label_counts": [3, 5]}, {"NUM_STEPS_CURRENT_ROUND": 8})
+    recording.rounds.list_result("fed_stats", TWO, counts.to_shareable())
+    recording.rounds.list_result("submit_model", TWO, result(DataKind.WEIGHTS))
+    recording.rounds.list_result("fed_stats", TWO, make_reply("EXECUTION_EXCEPTION"))
+    listed = [m for m in recording.messages() if isinstance(m.body, UnstoredMessage)]
+    assert [(m.sender, m.readers) for m in listed] == [(TWO, {SERVER})] * 2
+    stats, model = (m.body for m in listed)
+    assert isinstance(stats, UnstoredMessage)
+    assert isinstance(model, UnstoredMessage)
+    assert stats.reason == "it is the result of the task 'fed_stats'"
+    assert stats.metrics == {"label_counts[0]": 3.0, "label_counts[1]": 5.0}
+    assert (model.kind, model.metrics) == ("weights", {})
+    assert show(recording.folder).facts[0][0] == "told"

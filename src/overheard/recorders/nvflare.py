@@ -277,8 +277,14 @@ class _EventRecorder:
 
         def record() -> None:
             rounds, task = self._rounds, fl_ctx.get_prop(FLContextKey.TASK_ID)
-            if rounds is not None and isinstance(result, Shareable):
+            name = fl_ctx.get_prop(FLContextKey.TASK_NAME)
+            if rounds is None or not isinstance(result, Shareable):
+                return
+            if name in (self._task, None) or self._seat != SERVER:
                 rounds.record_result(str(task), result)
+            else:
+                site = site_party(fl_ctx.get_peer_context().get_identity_name())
+                rounds.list_result(str(name), site, result)
 
         self._try(record)
 

@@ -174,6 +174,32 @@ def read_site_answer(
     return _read_weights(dxo, clear, reading)
 
 
+def read_unstored(
+    result: Shareable, why: str, sizes: str, reading: ReplyReading, recipe: Recipe | None
+) -> UnstoredMessage | None:
+    """Return the clear text of a reply that is not stored; None if it is an error.
+
+    Args:
+        result: the reply.
+        why: why it is not stored.
+        sizes: metadata key under which a site reports its number of examples; "" = none.
+        reading: how replies are read.
+        recipe: how sites train; None = unknown.
+
+    """
+    if result.get_return_code(ReturnCode.OK) != ReturnCode.OK:
+        return None
+    dxo = _dxo(result)
+    if dxo is None:
+        return UnstoredMessage("other", why)
+    clear = _read_clear_text(dxo, sizes, reading, recipe)
+    is_weights = dxo.data_kind in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF)
+    if is_weights:
+        return replace(clear, kind="weights", reason=why)
+    figures = dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))
+    return replace(clear, reason=why, metrics={**clear.metrics, **figures})
+
+
 def _read_weights(dxo: DXO, clear: UnstoredMessage, reading: ReplyReading) -> SiteAnswer:
     """Read the weights of a reply, or else why it has none, beside its clear text."""
     metadata = _metadata(dxo)

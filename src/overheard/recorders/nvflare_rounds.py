@@ -4,7 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import final
@@ -34,8 +34,10 @@ from overheard.recorders.nvflare_contents import (
     read_site_answer,
     read_task_config,
     read_task_weights,
+    read_unstored,
 )
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
+from overheard.recorders.reply_values import sanitize_text
 
 NO_ANSWER = "no answer before the round was over"
 """Reason for a missing reply; replies that arrive later are not recorded."""
@@ -184,6 +186,7 @@ class NvflareRoundRecorder:
         self._recipe = recipe
         # Models of earlier rounds, which replies may have begun from.
         self._starts = deque[tuple[int | None, _SentModel]](maxlen=MAX_STARTS)
+        self._unanswered = dict[str, Party]()
         self._lock = threading.Lock()
         self._round: _OpenRound | None = None
         self._final: Mapping[str, object] | None = None
@@ -219,6 +222,9 @@ class NvflareRoundRecorder:
         """Record a result that arrived or will be sent; ignore results without an open task."""
         with self._lock:
             current = self._round
+            if task in self._unanswered:
+                sender = self._unanswered.pop(task)
+                self._list(sender, result, "it arrived after the end of its round")
             if current is None or task not in current.open_tasks:
                 return
             current.open_tasks.remove(task)
@@ -233,6 +239,27 @@ class NvflareRoundRecorder:
             current.size += answer.size
             if current.size > MAX_WAITING_BYTES:
                 self._write_waiting(current)
+
+    def list_result(self, task: str, sender: Party, result: Shareable) -> None:
+        """List a result of another task than training, which a transcript does not store."""
+        with self._lock:
+            self._list(sender, result, f"it is the result of the task {sanitize_text(task)!r}")
+
+    def _list(self, sender: Party, result: Shareable, why: str) -> None:
+        """Record the clear text of a result that is not stored, and that it was read."""
+        if self._round is None:
+            return
+        try:
+            body = read_unstored(result, why, self._sizes, self._reading, self._recipe)
+        # Whatever a site sends, it must not end the recording of the others.
+        except Exception as error:
+            body = UnstoredMessage(
+                "other", f"{why}; it cannot be read ({type(error).__name__})"
+            )
+        if body is not None:
+            times = self._times(sender, time.time())
+            to_server = frozenset({SERVER})
+            self._scribe.write(sender, to_server, partial(replace, body), times=times)
 
     def record_global_model(self, model: Mapping[str, object]) -> None:
         """Note the server's new global model."""
@@ -319,6 +346,7 @@ class NvflareRoundRecorder:
         for task in [task for task in current.clients_and_models if task in current.open_tasks]:
             sender, _ = current.clients_and_models[task]
             self._scribe.write(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
+            self._unanswered[task] = sender
         current.open_tasks.clear()
         self._scribe.commit()
 
