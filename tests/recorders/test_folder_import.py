@@ -123,6 +123,50 @@ def test_refuses_impossible_statements_about_replies(
         import_recording(exported, tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"examples": {"0": 3, "client-0": 4}},
+        {"clients": ["ward.b", "0", "client/0"]},
+        {"clients": ["ward.b", "0"], "asked": [{"round": 0, "clients": ["0", "client0"]}]},
+        {
+            "answers": [
+                {"round": 0, "client": name, "examples": 3} for name in ("0", "client_0")
+            ]
+        },
+        {"clients": ["0", "ward.b", "hôpital", "ho\u0302pital"]},
+    ],
+)
+def test_refuses_a_client_that_is_named_twice(
+    exported: Path, tmp_path: Path, about: dict[str, object]
+):
+    (exported / "about.json").write_text(json.dumps(about))
+    with pytest.raises(TranscriptError, match="more than once"):
+        import_recording(exported, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"kind": "gradients", "rate": 10**400},
+        {"codes": {"scale": 10**400}},
+        {"codes": {"scale": 1, "zero_point": 10**400}},
+        {"answers": [{"round": 0, "client": "0", "began_in": 10**400}]},
+        {
+            "count_unit": "steps",
+            "recipe": {"rate": 0.1, "epochs": 1, "batch": 8},
+            "examples": {"0": 10**400},
+        },
+    ],
+)
+def test_refuses_numbers_that_no_machine_holds(
+    exported: Path, tmp_path: Path, about: dict[str, object]
+):
+    (exported / "about.json").write_text(json.dumps(about))
+    with pytest.raises(TranscriptError):
+        import_recording(exported, tmp_path / "run")
+
+
 def test_a_reply_may_have_begun_from_an_earlier_model(exported: Path, tmp_path: Path):
     about = '[[answers]]\nround = 1\nclient = "0"\nbegan_in = '
     (exported / "about.toml").write_text(f"{about}0")

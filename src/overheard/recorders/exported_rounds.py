@@ -92,10 +92,12 @@ def list_round_folders(folder: Path) -> tuple[Path, ...]:
 def _no_round_folder(entry: Path) -> TranscriptError:
     """Return an error that an entry is no folder of a round."""
     if entry.suffix in SUFFIXES or explain_conversion(entry.suffix):
+        number = re.search(r"[0-9]{1,4}", entry.stem)
+        folder = f"round-{0 if number is None else int(number[0]):04d}"
         return TranscriptError(
-            f"{_escape_path(entry)} is in no folder of a round: save the global model of a "
-            "round as round-0003/global.safetensors (or .npz), and what a client sent back as "
-            "round-0003/client-0.safetensors"
+            f"{_escape_path(entry)} is in no folder of a round: if it is a global model, move "
+            f"it to {folder}/global{entry.suffix}; if a client sent it, to "
+            f"{folder}/client-0{entry.suffix}, with the client's name"
         )
     return TranscriptError(
         f"{_escape_path(entry)} is no folder of a round, such as round-0003: remove or rename "

@@ -1,6 +1,6 @@
 """A run that another framework saved, from its file names and `about`."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -360,18 +360,49 @@ def sort_answers(answers: Iterable[ExportedAnswer]) -> tuple[ExportedAnswer, ...
 
 
 def _parse_client_info(about: ImportInfo, info_path: Path) -> _ClientInfo:
-    parse_name = partial(parse_client_name, path=info_path)
-    clients = None if about.clients is None else tuple(map(parse_name, about.clients))
-    answers = defaultdict[int, dict[Party, ClientAnswer]](dict)
+    parse_names = partial(_parse_unique_names, info_path)
+    clients = None if about.clients is None else parse_names("clients", about.clients)
+    by_round = defaultdict[int, list[ClientAnswer]](list)
     for answer in about.answers:
-        answers[answer.round][parse_name(answer.client)] = answer
+        by_round[answer.round].append(answer)
+    answers = {
+        number: dict(
+            zip(
+                parse_names(f"answers of round {number}", [one.client for one in told]),
+                told,
+                strict=True,
+            )
+        )
+        for number, told in by_round.items()
+    }
+    sizes = map(about.count_examples, about.examples.values())
     return _ClientInfo(
         clients,
-        {one.round: frozenset(map(parse_name, one.clients)) for one in about.asked},
-        {parse_name(name): about.count_examples(n) for name, n in about.examples.items()},
-        dict(answers),
+        {
+            one.round: frozenset(parse_names(f"asked of round {one.round}", one.clients))
+            for one in about.asked
+        },
+        dict(zip(parse_names("examples", about.examples), sizes, strict=True)),
+        answers,
         about.count_examples,
     )
+
+
+def _parse_unique_names(info_path: Path, key: str, names: Iterable[str]) -> tuple[Party, ...]:
+    """Return the parties of these names.
+
+    Raises:
+        TranscriptError: if two names are of one party, such as `client-3` and `3`.
+
+    """
+    parties = tuple(parse_client_name(name, info_path) for name in names)
+    repeated = sorted(one for one, count in Counter(parties).items() if count > 1)
+    if repeated:
+        raise TranscriptError(
+            f"{info_path}: {key} names more than once: "
+            f"{printable_excerpt(', '.join(repeated))}: keep one"
+        )
+    return parties
 
 
 def _contradictions(

@@ -238,8 +238,8 @@ def _contradictions(about: ImportInfo) -> Iterator[str]:
             )
     sizes = [*about.examples.values(), *(answer.examples or 0 for answer in about.answers)]
     for size in sizes:
-        examples = about.count_examples(size) if about.recipe is not None else size
-        if size < 0 or not 0 <= (examples or 0) < MAX_EXAMPLES:
+        is_possible = 0 <= size < MAX_EXAMPLES
+        if not is_possible or (about.count_examples(size) or 0) >= MAX_EXAMPLES:
             yield f"examples must be 0 or more, and below {MAX_EXAMPLES}, got {size}"
 
 
