@@ -54,15 +54,27 @@ def converted(folder: Path, name: str = "model.npz") -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin", ".ckpt"])
-@pytest.mark.parametrize("key", ["", "model", "state_dict", "model_state_dict"])
+@pytest.mark.parametrize("key", ["", "model", "model_state_dict", "net"])
 def test_the_line_for_torch_finds_the_state_dict(folder: Path, suffix: str, key: str):
     state = nn.Linear(4, 3).state_dict()
-    rest = {"train_conf": {"train": {"model": "Net"}}, "epoch": 3}
+    steps = {"state": {0: {"momentum": torch.ones(3)}}, "param_groups": [{"lr": 0.1}]}
+    rest = {
+        "train_conf": {"train": {"model": "Net"}},
+        "optimizer": steps,
+        "loss": torch.ones(1),
+    }
     torch.save(OrderedDict({key: state} | rest) if key else state, f"model{suffix}")
     exec(line_of(suffix), {})
     found = converted(folder, "model.safetensors")
     assert found.keys() == {"weight", "bias"}
     assert np.array_equal(found["weight"], state["weight"].numpy())
+
+
+def test_the_line_for_torch_takes_a_list_of_tensors(folder: Path):
+    torch.save([one.detach() for one in nn.Linear(4, 3).parameters()], "model.pt")
+    exec(line_of(".pt"), {})
+    shapes = {name: one.shape for name, one in converted(folder, "model.safetensors").items()}
+    assert shapes == {"0": (3, 4), "1": (3,)}
 
 
 def test_the_line_for_torch_keeps_tied_and_transposed_tensors(folder: Path):
@@ -77,7 +89,7 @@ def test_the_line_for_torch_keeps_tied_and_transposed_tensors(folder: Path):
 def test_a_file_of_torch_is_refused_with_its_line(folder: Path):
     said = refusal(folder, lambda path: torch.save({}, path), ".pt")
     assert line_of(".pt") in said
-    assert "write that key in place of 'model'" in said
+    assert "saved['model']" in said
 
 
 @pytest.mark.parametrize("suffix", [".pkl", ".pickle", ".joblib", ".npy"])

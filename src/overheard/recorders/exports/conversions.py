@@ -15,6 +15,10 @@ _PARAMETERS_OF_SKLEARN = (
     "if hasattr(saved, 'coef_') else saved"
 )
 
+_FLOWER_ADVICE = (
+    "turn Flower's Parameters into arrays first, by flwr.common.parameters_to_ndarrays(saved)"
+)
+
 _MAY_EXECUTE = "may execute code when it is opened"
 
 
@@ -42,12 +46,14 @@ CONVERSIONS = (
         _MAY_EXECUTE,
         "from safetensors.torch import save_file; import torch; "
         "saved = torch.load('model.pt', map_location='cpu', weights_only=True); "
-        "state = next((saved[key] for key in ('model', 'state_dict', 'model_state_dict') "
-        "if isinstance(saved.get(key), dict)), saved); "
+        "saved = saved if isinstance(saved, dict) "
+        "else {str(number): one for number, one in enumerate(saved)}; "
+        "state = max((one for one in (saved, *saved.values()) if isinstance(one, dict)), "
+        "key=lambda one: sum(map(torch.is_tensor, one.values()))); "
         "save_file({name: value.contiguous().clone() for name, value in state.items() "
         "if torch.is_tensor(value)}, 'model.safetensors')",
-        "if the weights lie under another key than 'model', 'state_dict' or "
-        "'model_state_dict', write that key in place of 'model'",
+        "of nested state dicts such as saved['model'] it takes the one with most tensors; if "
+        "the file holds a whole network, save its state_dict() first",
     ),
     Conversion(
         (".h5", ".hdf5", ".keras"),
@@ -94,6 +100,7 @@ CONVERSIONS = (
         "import numpy as np, pathlib, pickle; "
         "saved = pickle.loads(pathlib.Path('model.pkl').read_bytes()); "
         f"{_PARAMETERS_OF_SKLEARN}; {_SAVE_ARRAYS}",
+        _FLOWER_ADVICE,
     ),
     Conversion(
         (".joblib",),
@@ -107,6 +114,7 @@ CONVERSIONS = (
         "import numpy as np; saved = np.load('model.npy', allow_pickle=True); "
         "saved = saved.tolist() if saved.dtype == object else [saved]; "
         f"{_SAVE_ARRAYS}",
+        _FLOWER_ADVICE,
     ),
 )
 """The formats that are known, apart from Python objects in `.npz` files."""
