@@ -11,7 +11,7 @@ import torch
 
 pytest.importorskip("flwr", reason="the extra flower is not installed")
 
-from flwr.app import Context, Message, RecordDict
+from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.client import ClientApp, NumPyClient
 from flwr.client.mod import secaggplus_mod
 from flwr.common import ndarrays_to_parameters
@@ -28,6 +28,7 @@ from overheard.core.parties import COHORT, SERVER
 from overheard.recorders.flower import RecordingGrid, recording_mod
 from overheard.recorders.flower_strategy import RecordingStrategy
 from overheard.report.show import show
+from tests.recorders.test_flower import Nodes, record_of
 
 START = [np.zeros((3, 2), np.float32), np.zeros(3, np.float32)]
 NODES = {101: 0, 102: 1, 103: 2}
@@ -226,3 +227,26 @@ def test_at_a_client_no_update_is_readable_by_the_server(
         assert messages[1].readers == frozenset()
         assert isinstance(messages[1].body, Update)
         assert bool((messages[1].body.delta["0"] == 2).all())
+
+
+def test_a_client_cannot_hide_its_reply_by_calling_it_masked(tmp_path: Path) -> None:
+    def claim(message: Message) -> Message:
+        arrays = message.content["arrays"]
+        keys = ConfigRecord({"masked_params": [b"x"]})
+        moved = record_of({name: one.numpy() + 1 for name, one in arrays.items()})
+        return Message(
+            RecordDict({"arrays": moved, "secaggplus_configs": keys}), reply_to=message
+        )
+
+    def claim_keys(message: Message) -> Message:
+        keys = ConfigRecord({"pk1": b"x"})
+        return Message(RecordDict({"secaggplus_configs": keys}), reply_to=message)
+
+    for name, answer, kind in (("a", claim, Update), ("b", claim_keys, UnstoredMessage)):
+        with RecordingGrid(Nodes(answer), tmp_path / name) as grid:
+            content = RecordDict({"arrays": record_of({"w": START[0]})})
+            list(grid.send_and_receive([Message(content, node, "train") for node in NODES]))
+        replies = [one for one in read_messages(tmp_path / name) if one.sender != SERVER]
+        assert [type(one.body) for one in replies] == [kind] * 3
+        assert all(one.readers == {SERVER} for one in replies)
+        assert not any(getattr(one.body, "kind", "") == "masked" for one in replies)

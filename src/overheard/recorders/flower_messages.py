@@ -76,7 +76,7 @@ def read_replies(
     sizes: tuple[str, ...] = SIZE_KEYS,
     reading: ReplyReading = AS_WEIGHTS,
 ) -> list[FlowerReply]:
-    """Read replies that just arrived; those of secure aggregation with keys are left out.
+    """Read replies that just arrived.
 
     Args:
         messages: the replies.
@@ -85,11 +85,7 @@ def read_replies(
 
     """
     received = time()
-    return [
-        _reply(one, sizes, reading, received)
-        for one in filter(is_recorded, messages)
-        if not _has_only_keys(one)
-    ]
+    return [_reply(one, sizes, reading, received) for one in filter(is_recorded, messages)]
 
 
 def read_other_replies(
@@ -114,6 +110,7 @@ def _reply(
         _seconds(metadata),
         received,
         metadata.reply_to_message_id,
+        _has_only_keys(message),
     )
 
 
@@ -155,7 +152,6 @@ def _read_content(
         records[0] if len(records) == 1 else "",
         reading.find_scales(metadata.metrics, named),
         began_in if isinstance(began_in, int) else None,
-        SECURE_RECORD in content.config_records,
     )
 
 

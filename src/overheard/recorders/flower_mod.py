@@ -131,6 +131,7 @@ class _MessageRecorder:
                 keep_error_texts=self._keeps_error_texts,
                 decoder=ArrayDecoder(_left_out(self._folder)),
                 reading=self._reading,
+                is_at_client=True,
             )
             self._resume_round(rounds, extract_arrays(message.content))
             rounds.record_requests(requests)

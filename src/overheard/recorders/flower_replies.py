@@ -53,7 +53,7 @@ class ReplyContent:
         record: the name of its only record of arrays; "" = it has several, or no names.
         scales: the scales of codes that the reply or the app states.
         began_in: number of the round whose model the client began from; None = not told.
-        is_masked: whether its arrays are masked by secure aggregation.
+        is_masked: whether the recorder found its arrays to be the mean of secure aggregation.
 
     """
 
@@ -89,6 +89,7 @@ class FlowerReply:
         sent: when the reply was made, in seconds since 1970; None = unknown.
         received: when it arrived; None = unknown.
         reply_to: number of the request's message; "" = unknown.
+        has_only_keys: whether it has keys or shares of secure aggregation, and nothing else.
 
     """
 
@@ -97,6 +98,7 @@ class FlowerReply:
     sent: float | None = None
     received: float | None = None
     reply_to: str = ""
+    has_only_keys: bool = False
 
 
 @final
@@ -127,6 +129,8 @@ class UpdateReader:
     ) -> MessageBody:
         """Return the update that a reply means, or else its clear text and why it has none."""
         reading = self.reading
+        if not content.arrays:
+            return replace(clear, kind="other", reason="it has no arrays")
         # Any error here comes from the sender's content.
         try:
             sent = align_records(content.arrays, content.record, start)

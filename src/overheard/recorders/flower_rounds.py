@@ -65,6 +65,7 @@ class FlowerRoundRecorder:
         decoder: decoder of a resumed run; None = a new run.
         reading: how replies are read.
         recipe: how clients train, to convert reported steps; None = unknown.
+        is_at_client: whether the recorder is at a client, whose replies may be masked after it.
         adds_mean: whether the server adds the mean update to the model, so that under secure
             aggregation the next broadcast tells the mean.
 
@@ -78,11 +79,13 @@ class FlowerRoundRecorder:
         decoder: ArrayDecoder | None = None,
         reading: ReplyReading = AS_WEIGHTS,
         recipe: Recipe | None = None,
+        is_at_client: bool = False,
         adds_mean: bool = True,
     ) -> None:
         """Begin a run without requests."""
         self._reading = reading
         self._recipe = recipe
+        self._is_at_client = is_at_client
         self._adds_mean = adds_mean
         self._starts = deque[tuple[int, PackedArrays]](maxlen=MAX_STARTS)
         self._trained = 0
@@ -141,7 +144,8 @@ class FlowerRoundRecorder:
         for request, reply in zip(requests, replies, strict=True):
             if request is not None:
                 self._answer(request, reply)
-            else:
+            # The requests for keys, which have no model, are not recorded either.
+            elif not reply.has_only_keys:
                 self.warn_once(
                     "replies that arrived after the end of their round are not stored"
                 )
@@ -172,7 +176,7 @@ class FlowerRoundRecorder:
             kind: UnstoredKind = "weights" if content.arrays else "other"
             metadata = content.metadata
             body = UnstoredMessage(
-                "masked" if content.is_masked else kind,
+                kind,
                 why,
                 metadata.examples,
                 metadata.metrics,
@@ -340,7 +344,8 @@ class FlowerRoundRecorder:
         if self._reading.count_unit != "examples" and metadata.examples is not None:
             metrics[metadata.size] = metadata.examples
         clear = UnstoredMessage("masked", MASKED, examples, metrics, metadata.texts)
-        if content.is_masked:
+        # What the server asked for decides, and not what a client says of its own reply.
+        if content.is_masked or (request.is_secure and not content.arrays):
             if self._open is not None:
                 self._open.masked[request.node] = examples
             return write(partial(replace, clear))
@@ -348,8 +353,8 @@ class FlowerRoundRecorder:
             start = self._find_start(content.began_in, request.parts)
         except UnstorableError as error:
             return write(partial(replace, clear, kind=error.kind, reason=str(error)))
-        if request.is_secure:
-            # This recorder is at the client, before the reply is masked.
+        if request.is_secure and self._is_at_client:
+            # The reply is not masked yet.
             readers = frozenset()
         return write(
             partial(self._updates.read, content, start, clear), count_bytes(content.arrays)
