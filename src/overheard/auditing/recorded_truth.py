@@ -57,6 +57,7 @@ def read_recorded_truth(
     if not has_truth(recording):
         return None
     truth, path = read_truth(recording), truth_path(recording)
+    truth = _without_idle_clients(truth, transcript)
     if truth.has_label_counts:
         _refuse_incomplete_counts(path, transcript, truth, classes)
     parties = tuple(sorted({*transcript.parties(), *(other_parties or ())}))
@@ -87,6 +88,17 @@ def read_recorded_truth(
             )
         unclaimed.remove(set(rows))
     return replace(truth, excluded_records=frozenset[int]().union(*unclaimed))
+
+
+def _without_idle_clients(truth: GroundTruth, transcript: Transcript) -> GroundTruth:
+    """Return the truth without counts of no example of clients that sent no update then."""
+    sent = {
+        (one.round, one.sender) for one in transcript.messages if isinstance(one.body, Update)
+    }
+    counts = {
+        key: held for key, held in truth.counts.items() if key in sent or bool(held.any())
+    }
+    return replace(truth, counts=counts)
 
 
 def _refuse_incomplete_counts(

@@ -44,13 +44,21 @@ from overheard.consistency.statement import state_step
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.failures import describe_own_failure
-from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    DistilledSet,
+    Message,
+    MissingReply,
+    Update,
+)
 from overheard.core.parties import Party
 from overheard.core.transcript import Transcript
 from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
+from overheard.federation.cohort import NO_EXAMPLES
 from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
@@ -133,7 +141,7 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
     """
     checked, whole = check_recording(plan, audit_inputs, recording), open_transcript(recording)
     match = checked.match_model_tensors(whole)
-    transcript = select_matched_tensors(whole, match)
+    transcript = without_idle_updates(select_matched_tensors(whole, match))
     run = checked.build_run(whole, transcript, checked.read_truth(transcript))
     return replace(run, notes=match.notes)
 
@@ -315,6 +323,23 @@ def _refuse_other_data(recording: Path, manifest: Manifest, dataset: Dataset) ->
             f"{recording}: has examples of shape {recorded_task.shape}, the plan's data have "
             f"{task.shape}: name the data of the run in the plan"
         )
+
+
+def without_idle_updates(transcript: Transcript) -> Transcript:
+    """Return the messages with no update of a client that trained on no example.
+
+    If an update of no example is not zero, its number of examples counts as hidden.
+    """
+    kept = list[Message]()
+    for message in transcript.messages:
+        body = message.body
+        if not isinstance(body, Update) or body.examples != 0:
+            kept.append(message)
+        elif any(bool(one.any()) for one in body.delta.values()):
+            kept.append(replace(message, body=replace(body, examples=None)))
+        else:
+            kept.append(replace(message, body=MissingReply(NO_EXAMPLES)))
+    return Transcript(tuple(kept))
 
 
 def _rounds_with_updates(transcript: Transcript) -> tuple[int, ...]:

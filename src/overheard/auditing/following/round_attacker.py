@@ -22,6 +22,7 @@ from overheard.auditing.recording import (
     CheckedRecording,
     check_recording,
     prove_recording,
+    without_idle_updates,
 )
 from overheard.auditing.run import audit_subject, claims_of_threat
 from overheard.auditing.work_items import name_observers_of_run
@@ -121,7 +122,8 @@ class RoundAttacker:
             self._checked = check_recording(inputs.plan, inputs, self._recording)
         whole, truth = growing.transcript(), None
         match = self._checked.match_model_tensors(whole)
-        transcript, notes = select_matched_tensors(whole, match), match.notes
+        transcript = without_idle_updates(select_matched_tensors(whole, match))
+        notes = match.notes
         try:
             truth = self._checked.read_truth(transcript, growing.parties)
         except TranscriptError as error:
