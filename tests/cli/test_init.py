@@ -4,6 +4,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -70,14 +71,23 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def record_eight_rounds(folder: Path, model: str) -> Path:
     """Record three clients that train the planted network; some attack needs no more."""
     info = RunInfo("flower", model, Task((1, 8, 8), tuple("0123456789")))
-    tensors = {"1.weight": torch.ones(10, 64), "1.bias": torch.ones(10)}
-    writer = AsyncWriter(folder, info)
+    writer, generator = AsyncWriter(folder, info), torch.Generator().manual_seed(0)
+
+    def draw() -> dict[str, torch.Tensor]:
+        shapes = {"1.weight": (10, 64), "1.bias": (10,)}
+        return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+
+    model = draw()
     for _ in range(8):
         writer.begin_round([SERVER])
-        writer.write(SERVER, frozenset(map(client, range(3))), lambda: Broadcast(tensors))
-        for number in range(3):
-            writer.write(client(number), frozenset({SERVER}), lambda: Update(tensors, 9))
+        writer.write(SERVER, frozenset(map(client, range(3))), partial(Broadcast, model.copy()))
+        deltas = [draw() for _ in range(3)]
+        for number, delta in enumerate(deltas):
+            writer.write(client(number), frozenset({SERVER}), partial(Update, delta, 9))
         writer.commit()
+        model = {
+            name: one + sum(delta[name] for delta in deltas) / 3 for name, one in model.items()
+        }
     writer.close()
     return folder
 
