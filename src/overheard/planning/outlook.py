@@ -20,7 +20,6 @@ from overheard.auditing.recording import prepare_recorded_runs
 from overheard.auditing.simulate import build_federation
 from overheard.auditing.work_items import name_observers_of_run, simulated_parties
 from overheard.core.attack import Attack
-from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
     Aggregate,
@@ -31,6 +30,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.core.own_code.attack_claims import make_claims
 from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -128,11 +128,11 @@ class PlannedView:
             self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
         ):
             return missing
-        try:
-            attack.infer(self.view, (target,), self.knowledge, Seed(0))
-        except NeedsError as error:
-            return (str(error).removeprefix(f"{attack.name} on {target} needs "),)
-        return ()
+        made = make_claims(attack, self.view, (target,), self.knowledge, Seed(0))
+        return tuple(
+            reason.removeprefix(f"{attack.name} on {target} needs ")
+            for reason in made.problems.values()
+        )
 
     # Any: an attack answers a question of its own.
     def able_targets(self, attack: Attack[Any]) -> tuple[Party, ...]:
