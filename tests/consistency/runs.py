@@ -74,6 +74,10 @@ def simulate(setting: Setting | None = None) -> TrueRun:
             delta = {name: shared[name] + step[name] for name in shared}
             local[party] = {name: begun[name] + delta[name] for name in begun}
             updates.append(Update(delta, examples[party]))
+        sent.append(local)
+        if not local:
+            models.append(models[-1])
+            continue
         received = [ReceivedUpdate(one, two) for one, two in zip(local, updates, strict=True)]
         if chosen.aggregate is not None:
             mean = chosen.aggregate(updates)
@@ -84,7 +88,6 @@ def simulate(setting: Setting | None = None) -> TrueRun:
         after = chosen.algorithm.next_state(number, state, mean, received)
         memory = dict(after.memory)
         models.append(after.weights)
-        sent.append(local)
     return TrueRun(models, sent, examples)
 
 

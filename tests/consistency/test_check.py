@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,8 +9,18 @@ from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import Algorithm
-from overheard.core.parties import Party, client
-from tests.consistency.runs import Model, Setting, TrueRun, check, minus, record, simulate
+from overheard.core.parties import SERVER, Party, client
+from tests.consistency.runs import (
+    Model,
+    Setting,
+    Store,
+    TrueRun,
+    as_weights,
+    check,
+    minus,
+    record,
+    simulate,
+)
 
 ALGORITHMS: tuple[Algorithm, ...] = (
     FedAvg(),
@@ -220,3 +232,42 @@ def test_nan_is_a_fault() -> None:
     )
     assert proof.outcome == "contradicts"
     assert "NaN" in proof.finding
+
+
+@pytest.mark.parametrize("lost", range(5))
+def test_a_round_without_its_broadcast_is_left_out(lost: int) -> None:
+    rounds = record(simulate())
+    rounds[lost] = [one for one in rounds[lost] if one.sender != SERVER]
+    proof = check(rounds)
+    assert proof.outcome == "follows"
+    assert proof.stated is not None
+    # Neither the round itself nor the one before has its next broadcast.
+    assert set(proof.stated.residuals) == {0, 1, 2, 3, 4} - {lost, lost - 1}
+
+
+@pytest.mark.parametrize("idle", [0, 2])
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
+def test_rounds_without_replies_are_no_contradiction(algorithm: Algorithm, idle: int) -> None:
+    setting = Setting(algorithm, absent=lambda number, party: number == idle)
+    proof = check(record(simulate(setting)))
+    assert proof.outcome != "contradicts"
+
+
+def test_a_model_that_changes_its_tensors_is_read_anew() -> None:
+    first, second = record(simulate()), record(simulate(Setting(shapes={"w": (7, 8)})))
+    later = [
+        [replace(one, round=one.round + len(first)) for one in messages] for messages in second
+    ]
+    assert check([*first, *later]).outcome == "follows"
+
+
+@pytest.mark.parametrize("store", [as_weights, as_differences_read_as_weights])
+def test_a_recording_that_begins_later_is_checked(store: Store) -> None:
+    run = simulate(Setting(FedAvgM(rate=0.7, momentum=0.8), rounds=7))
+    proof = check(record(run, store)[2:])
+    assert proof.outcome == ("follows" if store is as_weights else "contradicts")
+
+
+def test_a_recording_that_begins_later_and_follows_no_step_is_checked() -> None:
+    rounds = record(simulate(), only=client(2))
+    assert check(rounds[2:]).reason is Reason.REPLIES_UNSEEN

@@ -127,3 +127,10 @@ def test_small_models_are_not_searched() -> None:
     finder = FaultFinder()
     finder.add(0, [reply(client(0), torch.zeros(4))], torch.ones(4))
     assert finder.faults(is_sound=False, is_exact=False, is_unknown=False) == ()
+
+
+def test_one_example_of_each_client_is_told() -> None:
+    (fault,) = faults_of([reply(client(0), noise(0), 1), reply(client(1), noise(1), 1)])
+    assert "in all 2 replies the reply reports one example" in fault.fault
+    assert not fault.is_refusal
+    assert faults_of([reply(client(0), noise(0), 1), reply(client(1), noise(1), 2)]) == ()

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from overheard.algorithms.fed_avg import FedAvg
+from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.messages import Aggregate, Message, Update
@@ -260,6 +261,15 @@ def test_an_algorithm_that_is_not_the_stated_one_is_told() -> None:
     assert proof.outcome == "follows"
     assert proof.best is not None
     assert proof.best.step.fitted["rate"] == pytest.approx(0.5, 1e-5)
+    assert "states FedAvg(rate=1.0" in proof.faults[0].fault
+    assert not proof.faults[0].is_refusal
+
+
+def test_the_stated_algorithm_is_no_other_one_in_a_recording_that_begins_later() -> None:
+    stated = FedAvgM(rate=0.7, momentum=0.8)
+    rounds = record(simulate(Setting(stated, rounds=7)))[2:]
+    assert check(rounds, StatedStep(stated)).faults == ()
+    assert len(check(rounds, StatedStep(FedAvgM(rate=0.7, momentum=0.5))).faults) == 1
 
 
 def test_the_readers_of_a_broadcast_tell_who_was_asked() -> None:

@@ -4,10 +4,11 @@ from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.archive.manifest import DefenseRecord, Manifest
-from overheard.consistency.statement import parse_algorithm, state_step
+from overheard.consistency.statement import StatedStep, parse_algorithm, state_step
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.mechanism import Mechanism
 from overheard.plans.registries import ALGORITHMS
+from tests.consistency.runs import check, record, simulate
 
 
 @pytest.mark.parametrize("kind", ALGORITHMS.plugins().values())
@@ -71,3 +72,8 @@ def test_a_manifest_states_the_noise_of_the_server_alone() -> None:
     assert state_step(noisy("server"), "I know it").noise == 1.5
     assert state_step(noisy("client")).noise == 0.0
     assert state_step(noisy("server"), "I know it").accept == "I know it"
+
+
+def test_absurd_settings_of_a_stated_algorithm_break_nothing() -> None:
+    stated = parse_algorithm("FedAdam(rate=1e999, tau=1e-300, first_square=1e999)")
+    assert check(record(simulate()), StatedStep(stated)).outcome == "follows"

@@ -102,11 +102,11 @@ class AdaptiveTracks:
         self._algorithms = tuple(dict.fromkeys((*own, *DEFAULTS)))
         self._memory = dict[tuple[AdaptiveAlgorithm, int], Mapping[str, Weights]]()
         self._numbers = 0
-        self._is_broken = False
+        self._stopped = set[int]()
 
     def stop(self) -> None:
         """Give up, as a round that the memories depend on is unknown."""
-        self._is_broken = True
+        self._stopped = {0, 1}
 
     def advance(
         self, number: int, vectors: Mapping[str, Tensor], rounding: float
@@ -123,14 +123,20 @@ class AdaptiveTracks:
         self._numbers = self._numbers or len(vectors["b"])
         if len(vectors["b"]) != self._numbers:
             self.stop()
-        if self._is_broken:
-            return AdaptiveEvidence(number, {}, {}, error)
         fit, test = dict[Track, Matrix](), dict[Track, Matrix]()
         for late in (0, 1):
             # The means of some readings begin one round later.
             cases = [one for one in CASES if (one.part == "'") == bool(late)]
             tracked = [(case, mean) for case in cases for mean in MEANS]
-            if number < late:
+            needed = {
+                name
+                for case, mean in tracked
+                for name in (case.target, *case.mean_difference(mean))
+            }
+            if number < late or late in self._stopped:
+                continue
+            if needed - vectors.keys():
+                self._stopped.add(late)
                 continue
             means = torch.stack([_mean(case, mean, vectors) for case, mean in tracked])
             changes = torch.stack([vectors[case.target] for case, _ in tracked])

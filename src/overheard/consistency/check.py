@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
+from math import isclose
 from pathlib import Path
 from typing import final
 
 from overheard.algorithms.scaffold import Scaffold
+from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import count_committed_rounds, round_folder, transcript_folder
 from overheard.archive.reader import read_round
 from overheard.consistency.collector import EvidenceCollector
@@ -24,7 +26,13 @@ from overheard.consistency.fits import (
     mixed_senders,
 )
 from overheard.consistency.message_faults import FaultFinder, list_rounds
-from overheard.consistency.proof import MessageFault, Reason, RecordingProof, describe_step
+from overheard.consistency.proof import (
+    MessageFault,
+    Reason,
+    RecordingProof,
+    ServerStep,
+    describe_step,
+)
 from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, MixedCase
 from overheard.consistency.reasons import (
     find_other_reading,
@@ -33,6 +41,7 @@ from overheard.consistency.reasons import (
     follows_with_rounding,
 )
 from overheard.consistency.statement import StatedStep
+from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.messages import Aggregate, Broadcast, Message, UnstoredMessage, Update
 from overheard.core.parties import COHORT, Party, is_client
 
@@ -41,6 +50,9 @@ CLEARLY = 10.0
 
 CLEARLY_WRONG = 0.05
 """A residual of the stored reading that refutes it in any case."""
+
+SAME_NUMBER = 0.01
+"""Largest relative difference of a fitted number and the stated one."""
 
 KEPT_PROOFS = 8
 """Most proofs of stored recordings that a process keeps."""
@@ -151,14 +163,13 @@ class RecordingCheck:
             warnings.append(
                 MessageFault(first, None, UNUSED_COUNTS, UNUSED_COUNTS_MEND, is_refusal=False)
             )
-        is_named = algorithm is not None and algorithm.name in {step.algorithm, "fed_buff"}
-        if algorithm is not None and not is_named and step.fitted:
+        if algorithm is not None and not _is_stated(step, algorithm):
             warnings.append(
                 MessageFault(
                     first,
                     None,
-                    f"the run states {algorithm.name}, but its broadcasts follow "
-                    f"{describe_step(step)}",
+                    f"the run states {printable_excerpt(repr(algorithm))}, but its "
+                    f"broadcasts follow {describe_step(step)}",
                     "state the algorithm of the run",
                     is_refusal=False,
                 )
@@ -284,6 +295,16 @@ def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:
         mend = mend.replace("RATE", f"{rate:.6g}")
     return RecordingProof(
         "contradicts", stated=stated.fit, best=other.fit, mend=mend, otherwise=other.case.words
+    )
+
+
+def _is_stated(step: ServerStep, algorithm: Algorithm) -> bool:
+    """Return whether a step is that of the stated algorithm, with its numbers if it has any."""
+    if not step.fitted:  # then only the weights of the mean differ, which is told anyway
+        return True
+    return step.algorithm == algorithm.name and all(
+        isclose(number, getattr(algorithm, name, number), rel_tol=SAME_NUMBER)
+        for name, number in step.fitted.items()
     )
 
 

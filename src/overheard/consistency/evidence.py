@@ -155,12 +155,12 @@ def align(replies: ClientReplies) -> dict[str, Alignment]:
 
 
 def add_sums(*sums: tuple[Sum, float]) -> dict[str, float]:
-    """Return a sum of sums, each times its factor."""
+    """Return a sum of sums, each times its factor; a vector with a factor of 0 is not in it."""
     total = dict[str, float]()
     for one, factor in sums:
         for name, part in one.items():
             total[name] = total.get(name, 0.0) + factor * part
-    return total
+    return {name: factor for name, factor in total.items() if factor}
 
 
 def relative(residual: float, target: float) -> float:

@@ -115,7 +115,7 @@ def fit_stated(rounds: Rounds, algorithm: Algorithm | None) -> Candidate:
     is_known = any(one.has({"predicted": 1.0}) for one in rounds)
     name = "predicted" if is_known else "examples"
     left = {"c0": 1.0, name: -1.0}
-    tested = [_test(one, left, "c0") for one in rounds if one.has(left)]
+    tested = _test_all(rounds, left, "c0")
     step = ServerStep("fed_avg" if algorithm is None else algorithm.name)
     return judge(STATED, step, tested)
 
@@ -168,7 +168,7 @@ def _fit_fixed(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | None
     if case.sign < 0:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (case.mean_difference(mean), -1.0))
-    tested = [_test(one, left, case.target) for one in rounds if one.has(left)]
+    tested = _test_all(rounds, left, case.target)
     return judge(case, _step(case, mean, "fed_avg", {}), tested)
 
 
@@ -178,7 +178,7 @@ def _fit_rate(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | None:
     if not RATES[0] <= rate <= RATES[1]:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (difference, -rate))
-    tested = [_test(one, left, case.target) for one in rounds if one.has(left)]
+    tested = _test_all(rounds, left, case.target)
     return judge(case, _step(case, mean, "fed_avg", {"rate": rate}), tested)
 
 
@@ -194,7 +194,7 @@ def _fit_momentum(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | N
     if not RATES[0] <= rate <= RATES[1] or not MOMENTA[0] <= momentum <= MOMENTA[1]:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (difference, -rate), (before, -momentum))
-    tested = [_test(one, left, case.target) for one in rounds if one.has(left)]
+    tested = _test_all(rounds, left, case.target)
     fitted = {"rate": rate, "momentum": momentum}
     return judge(case, _step(case, mean, "fed_avg_m", fitted), tested)
 
@@ -235,8 +235,14 @@ def _fit_track(
 
 
 def _is_moving(one: AdaptiveEvidence, track: Track) -> bool:
-    """Return whether the model changes on both halves of the numbers."""
-    return all(half[track][CHANGED, CHANGED] > 0 for half in (one.fit, one.test))
+    """Return whether the model changes on both halves of the numbers, by finite steps.
+
+    Steps are not finite if a recording states absurd settings.
+    """
+    return all(
+        half[track][CHANGED, CHANGED] > 0 and bool(np.isfinite(half[track]).all())
+        for half in (one.fit, one.test)
+    )
 
 
 Item = TypeVar("Item")
@@ -372,6 +378,12 @@ def _mixed_sum(case: MixedCase, mean: str, rate: float, share: float) -> dict[st
         return add_sums((change, 1.0), ({mean: rate - share, whole: share}, -1.0))
     missing = {f"c{back}": 1.0 for back in range(1, case.base + 1)}
     return add_sums((change, 1.0), ({mean: rate}, -1.0), (missing, -share))
+
+
+def _test_all(rounds: Rounds, left: Sum, target: str) -> list[Tested]:
+    """Test those rounds of which all vectors are known."""
+    known = (one for one in rounds if one.has(left) and one.has({target: 1.0}))
+    return [_test(one, left, target) for one in known]
 
 
 def _test(one: StepEvidence, left: Sum, target: str) -> Tested:

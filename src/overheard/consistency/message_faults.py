@@ -46,6 +46,7 @@ NOT_FINITE = "the update has NaN or infinite numbers"
 REPEATED = "the update is that of the sender's round before, number for number"
 STALE = "the model is that which the sender sent in its round before"
 RETURNED = "the model is the broadcast of the round before, untrained"
+ONE_EXAMPLE = "the reply reports one example, as if its number were a weight"
 MISCOUNTED = "the metrics state another number of examples than the reply"
 
 MENDS = {
@@ -62,6 +63,7 @@ MENDS = {
     REPEATED: "check that each round has the reply of its own round",
     STALE: "check that each round has the reply of its own round",
     RETURNED: "check that the client's model was saved after its training",
+    ONE_EXAMPLE: ("report the number of training examples: attacks use it"),
     MISCOUNTED: (
         "check that the numbers of examples are no numbers of steps or batches: attacks use "
         "them"
@@ -168,6 +170,8 @@ class FaultFinder:
             if (is_sound and fault in ONLY_IF_UNEXPLAINED) or (is_exact and fault == CODES):
                 continue
             total = self._possible(fault)
+            if fault == ONE_EXAMPLE and (len(places) < total or len(self._replies) == 1):
+                continue  # some clients may well have one example
             if len(places) == total:
                 is_refusal = not (is_sound and fault in WARNED_IF_EXPLAINED)
                 found.append(_fault_of_all(fault, places[0][0], total, is_refusal=is_refusal))
@@ -210,6 +214,8 @@ class FaultFinder:
         found = [fault for fault, has in _CHECKS.items() if has(numbers, start)]
         if isinstance(body, Update) and _is_miscounted(body):
             found.append(MISCOUNTED)
+        if isinstance(body, Update) and body.examples == 1:
+            found.append(ONE_EXAMPLE)
         before = self._last.get(reply.sender)
         if before is not None and len(before[0]) == len(numbers):
             found += _repeats(numbers, start, *before)

@@ -282,7 +282,9 @@ def _notes(rounds: _Rounds, about: ImportInfo, rewritten: set[Party]) -> Iterato
             f"The replies in {printable_excerpt(rounds.left_out.name)} were left out, as the "
             f"model that was sent in this round was not saved: {ADD_FIRST_MODEL}."
         )
-    if about.count_unit != "examples":
+    if about.count_unit == "unknown":
+        yield "Numbers of examples were left out, as nobody knows what they count."
+    elif about.count_unit != "examples":
         yield (
             f"Numbers of examples were computed from {about.count_unit}, as if all batches "
             "were full."

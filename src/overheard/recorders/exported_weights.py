@@ -30,9 +30,6 @@ SUFFIXES = (".safetensors", ".npz")
 MAX_NAME_LENGTH = 200
 """Most characters of a tensor's name."""
 
-MOST_NAMES = 4
-"""The most tensors that an error names."""
-
 NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 """NumPy's type strings of plain numbers."""
 

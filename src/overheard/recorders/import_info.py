@@ -21,12 +21,12 @@ from overheard.core.task import Task, TaskKind
 from overheard.recorders.exported_rounds import INFO_FILES
 from overheard.recorders.exports.reply_content import (
     AS_STATED,
-    CountUnit,
     ImportOptions,
     SavedModel,
     WeightCodes,
 )
 from overheard.recorders.replies.differences import ReplyKind
+from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 
 MAX_TEXT_LENGTH = 1000
 """Most characters of a text, as texts are shown in reports and on terminals."""
@@ -137,15 +137,8 @@ class ImportInfo:
         return Task(self.input_shape, self.class_names, self.vocabulary, self.task_kind)
 
     def count_examples(self, reported: int | None) -> int | None:
-        """Return the number of examples behind a reported number, rounded up to batches.
-
-        A last batch that is not full counts as full, as its size was not reported.
-        """
-        if reported is None or self.count_unit == "examples":
-            return reported
-        assert self.recipe is not None, "checked when the value was made"
-        epochs = self.recipe.epochs if self.count_unit == "steps" else 1
-        return -(-reported // epochs) * self.recipe.batch
+        """Return the number of examples behind a reported number; None if it is unknown."""
+        return ReplyReading(count_unit=self.count_unit).count_examples(reported, self.recipe)
 
 
 def read_import_info(
@@ -254,7 +247,7 @@ def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
         yield 'rate requires kind = "gradients": give both, or neither'
     if about.rate is not None and not 0 < about.rate < LARGEST_FLOAT32:
         yield f"rate must be above 0 and below {LARGEST_FLOAT32}, got {about.rate}"
-    if about.count_unit != "examples" and about.recipe is None:
+    if about.count_unit in ("steps", "batches") and about.recipe is None:
         yield (
             f'count_unit = "{about.count_unit}" requires [recipe] with batch and epochs, to '
             "compute numbers of examples: give both"

@@ -15,10 +15,6 @@ from overheard.recorders.replies.differences import ReplyKind
 SavedModel = Literal["before", "after"]
 """Whether the global model in a round's folder was saved before or after its aggregation."""
 
-CountUnit = Literal["examples", "steps", "batches"]
-"""What the reported numbers count: a client's examples, its optimizer steps of a round, or the
-batches of its examples."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
