@@ -69,3 +69,8 @@ def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(TranscriptError, match="NaN"):
         plan_sample({"a": (4,)}).read(StoredWeights(path, {"a": (4,)}))
+
+
+def test_refuses_a_tensor_that_no_file_can_hold() -> None:
+    with pytest.raises(TranscriptError, match="that no file can hold"):
+        plan_sample({"a": (2**40, 2**40)})

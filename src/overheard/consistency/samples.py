@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 from typing import final
 
 import torch
@@ -10,10 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.archive.weights import Shapes, StoredWeights
+from overheard.core.errors import TranscriptError
 from overheard.core.messages import Weights
 
 MOST_OF_A_TENSOR = 2**16
 """Most numbers of one tensor."""
+
+MOST_STATED = 2**62
+"""Most numbers that a message may state of a tensor."""
 
 MOST_IN_ALL = 2**16
 """Most numbers of a model: 50 rounds of 10 clients then take some 1.5 seconds."""
@@ -114,7 +118,11 @@ class Sample:
 
 def plan_sample(shapes: Shapes) -> SamplePlan:
     """Plan a sample: blocks that are spread over each tensor, small tensors as a whole."""
-    lengths = {name: int(torch.Size(shape).numel()) for name, shape in shapes.items()}
+    lengths = {name: prod(shape) for name, shape in shapes.items()}
+    if any(length > MOST_STATED for length in lengths.values()):
+        raise TranscriptError(
+            "a message states a tensor that no file can hold: copy the whole transcript again"
+        )
     weights = {name: n for name, n in lengths.items() if n and not name.endswith(RUNNING)}
     chosen = weights or {name: n for name, n in lengths.items() if n}
     most = MOST_OF_A_TENSOR
