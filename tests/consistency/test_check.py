@@ -271,3 +271,26 @@ def test_a_recording_that_begins_later_is_checked(store: Store) -> None:
 def test_a_recording_that_begins_later_and_follows_no_step_is_checked() -> None:
     rounds = record(simulate(), only=client(2))
     assert check(rounds[2:]).reason is Reason.REPLIES_UNSEEN
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-5, 1e30])
+def test_replies_of_another_size_than_the_change_are_no_models_after_it(scale: float) -> None:
+    generator = torch.Generator().manual_seed(1)
+
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        return {
+            name: scale * torch.randn(one.shape, generator=generator)
+            for name, one in local.items()
+        }
+
+    assert check(record(simulate(), store)).outcome == "cannot tell"
+
+
+def test_tensors_that_only_some_rounds_have_break_no_memory() -> None:
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        kept = minus(local, start)
+        return {name: one for name, one in kept.items() if number != 2 or "head" not in name}
+
+    algorithm = FedAvgM(rate=0.7, momentum=0.8)
+    proof = check(record(simulate(Setting(algorithm)), store), StatedStep(algorithm))
+    assert proof.outcome == "follows"

@@ -20,7 +20,7 @@ from overheard.algorithms.adaptive import (
     FedAdam,
     FedYogi,
 )
-from overheard.consistency.evidence import Matrix
+from overheard.consistency.evidence import Matrix, least_squares
 from overheard.consistency.readings import OTHER_READINGS, STATED, ReadingCase
 from overheard.core.algorithm.algorithm import Algorithm, ServerState
 from overheard.core.messages import Weights
@@ -177,7 +177,7 @@ def pooled_step(rounds: Sequence[Matrix]) -> tuple[float, float]:
     # change * sqrt(v) = rate * m + tau * (-change)
     sign = np.array([1.0, -1.0])
     matrix = total[MOVED:, MOVED:] * np.outer(sign, sign)
-    rate, tau = np.linalg.lstsq(matrix, total[SQUARED, MOVED:] * sign)[0]
+    rate, tau = least_squares(matrix, total[SQUARED, MOVED:] * sign)
     return float(rate), float(tau)
 
 
@@ -187,4 +187,6 @@ def weigh_residual(products: Matrix, rate: float, tau: float) -> tuple[float, fl
     Both are weighted, number by number, by sqrt(v) + tau.
     """
     left, whole = np.array([1.0, -rate, tau]), np.array([1.0, 0.0, tau])
-    return max(0.0, float(left @ products @ left)), float(whole @ products @ whole)
+    squares = (float(one @ products @ one) for one in (left, whole))
+    residual, target = (max(0.0, one) for one in squares)
+    return residual, target

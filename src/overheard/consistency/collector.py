@@ -17,6 +17,7 @@ from overheard.consistency.evidence import (
     ClientReplies,
     StepEvidence,
     align,
+    find_cancelling,
     multiply,
 )
 from overheard.consistency.message_faults import FaultFinder, SampledReply
@@ -77,6 +78,7 @@ class EvidenceCollector:
         self._broadcasts = dict[int, Sample]()
         self._pending: SampledRound | None = None
         self._before: SampledRound | None = None
+        self._names: tuple[str, ...] = ()
         self._memory: Mapping[str, Weights] = {}
         self._is_memory_whole = True
         self._tracks = AdaptiveTracks(statement.algorithm)
@@ -96,6 +98,10 @@ class EvidenceCollector:
             return
         number = broadcast.round
         sample = self._read_broadcast(broadcast)
+        if not sample.is_finite:
+            self._pending = self._before = None
+            self._forget()
+            return
         self._broadcasts[number] = sample
         self._broadcasts.pop(number - len(CHANGES) - 1, None)
         if self._pending is not None and self._pending.round == number - 1:
@@ -114,7 +120,7 @@ class EvidenceCollector:
         if self._plan is None or dict(self._plan.shapes) != shapes:
             self._plan = plan_sample(shapes)
             self._broadcasts.clear()
-            self._pending = None
+            self._pending = self._before = None
             if message.round:
                 self._forget()
         return self._plan.read(message.body.weights)
@@ -189,6 +195,9 @@ class EvidenceCollector:
         if any(set(names) - set(one.parts) for one in self._broadcasts.values()):
             self._forget()
             return
+        if names != (self._names or names):
+            self._forget()
+        self._names = names
         starts = {
             number: one.flat(names)
             for number, one in self._broadcasts.items()
@@ -233,6 +242,7 @@ class EvidenceCollector:
                 len(tested),
                 float((tested * rounding).square().sum()),
                 align(clients),
+                find_cancelling(clients),
             )
         )
 

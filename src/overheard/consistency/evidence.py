@@ -7,17 +7,23 @@ from typing import final
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from overheard.core.parties import Party
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
+Vector = NDArray[np.float64]
+
 Sum = Mapping[str, float]
 """A sum of named vectors of a round, with their factors."""
 
 ROUNDING = 1.0
 """Most relative error of a broadcast, in distances of neighbouring numbers (RMS: 0.3)."""
+
+CANCELLING = 0.01
+"""Largest ratio of the square of a sum and of the squares of its terms that cancel out."""
 
 CHANGES = ("c0", "c1", "c2", "c3")
 """Names of the changes of the model in the round, in the round before, and so on."""
@@ -80,6 +86,7 @@ class StepEvidence:
         count: how many numbers are in that half.
         rounding: the square of the error that rounded broadcasts allow, on that half.
         alignments: by the name of a vector, how far single replies contain it.
+        cancelling: the means whose replies cancel each other out, though none is zero.
 
     """
 
@@ -91,6 +98,7 @@ class StepEvidence:
     count: int
     rounding: float
     alignments: Mapping[str, Alignment]
+    cancelling: frozenset[str] = frozenset()
 
     def has(self, total: Sum) -> bool:
         """Return whether all vectors of a sum are known."""
@@ -104,7 +112,7 @@ class StepEvidence:
         """Return the square of a sum on one half; 0 or more."""
         return max(0.0, self.product(half, total, total))
 
-    def _factors(self, total: Sum) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def _factors(self, total: Sum) -> Vector:
         factors = np.zeros(len(self.fit))
         for name, factor in total.items():
             factors[self.places[name]] += factor
@@ -154,6 +162,22 @@ def align(replies: ClientReplies) -> dict[str, Alignment]:
     return found
 
 
+def find_cancelling(replies: ClientReplies) -> frozenset[str]:
+    """Return the means whose replies cancel each other out: deviations from a mean do.
+
+    They are named as in `StepEvidence`. Replies that have nothing to do with each other have a
+    mean with a square of about the sum of the squares of its terms.
+    """
+    found, count = set[str](), len(replies.shares)
+    for mean, shares in (("examples", replies.shares), ("equal", (1 / count,) * count)):
+        factors = torch.tensor(shares, dtype=torch.float64)[:, None]
+        for part, start in (("", 0.0), ("-b", replies.broadcast)):
+            terms = factors * (replies.deltas.double() - start)
+            if float(terms.sum(0).square().sum()) < CANCELLING * float(terms.square().sum()):
+                found.add(f"{mean}{part}")
+    return frozenset(found)
+
+
 def add_sums(*sums: tuple[Sum, float]) -> dict[str, float]:
     """Return a sum of sums, each times its factor; a vector with a factor of 0 is not in it."""
     total = dict[str, float]()
@@ -161,6 +185,13 @@ def add_sums(*sums: tuple[Sum, float]) -> dict[str, float]:
         for name, part in one.items():
             total[name] = total.get(name, 0.0) + factor * part
     return {name: factor for name, factor in total.items() if factor}
+
+
+def least_squares(matrix: Matrix, right: Vector) -> Vector:
+    """Return the solution of normal equations; zeros if numbers are too large or too small."""
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return np.zeros(len(right))
+    return np.asarray(np.linalg.lstsq(matrix, right)[0], dtype=np.float64)
 
 
 def relative(residual: float, target: float) -> float:

@@ -1,7 +1,7 @@
 """How well server steps lead to the next broadcasts, under each reading of the replies."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeVar, final
 
@@ -15,6 +15,7 @@ from overheard.consistency.evidence import (
     StepEvidence,
     Sum,
     add_sums,
+    least_squares,
     relative,
 )
 from overheard.consistency.proof import Fit, ServerStep
@@ -41,6 +42,9 @@ MEAN_KINDS = ("examples", "equal")
 
 Rate = tuple[float, float]
 """The smallest and the largest value of a number that is fitted."""
+
+SMALL_MEAN = 0.01
+"""Largest mean of replies, relative to the change of the model, that may be zero."""
 
 LEAST_TAU = -1e-6
 """Smallest tau of an adaptive server; below 0 only by rounding."""
@@ -115,7 +119,7 @@ def fit_stated(rounds: Rounds, algorithm: Algorithm | None) -> Candidate:
     is_known = any(one.has({"predicted": 1.0}) for one in rounds)
     name = "predicted" if is_known else "examples"
     left = {"c0": 1.0, name: -1.0}
-    tested = _test_all(rounds, left, "c0")
+    tested = _test_all(rounds, left, STATED, name)
     step = ServerStep("fed_avg" if algorithm is None else algorithm.name)
     return judge(STATED, step, tested)
 
@@ -168,7 +172,7 @@ def _fit_fixed(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | None
     if case.sign < 0:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (case.mean_difference(mean), -1.0))
-    tested = _test_all(rounds, left, case.target)
+    tested = _test_all(rounds, left, case, mean)
     return judge(case, _step(case, mean, "fed_avg", {}), tested)
 
 
@@ -178,7 +182,7 @@ def _fit_rate(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | None:
     if not RATES[0] <= rate <= RATES[1]:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (difference, -rate))
-    tested = _test_all(rounds, left, case.target)
+    tested = _test_all(rounds, left, case, mean)
     return judge(case, _step(case, mean, "fed_avg", {"rate": rate}), tested)
 
 
@@ -194,7 +198,7 @@ def _fit_momentum(case: ReadingCase, mean: str, rounds: Rounds) -> Candidate | N
     if not RATES[0] <= rate <= RATES[1] or not MOMENTA[0] <= momentum <= MOMENTA[1]:
         return None
     left = add_sums(({case.target: 1.0}, 1.0), (difference, -rate), (before, -momentum))
-    tested = _test_all(rounds, left, case.target)
+    tested = _test_all(rounds, left, case, mean)
     fitted = {"rate": rate, "momentum": momentum}
     return judge(case, _step(case, mean, "fed_avg_m", fitted), tested)
 
@@ -283,7 +287,7 @@ def _solve(
                 right[row] += weight * one.product(one.fit, left, target)
                 for column, other in enumerate(regressors):
                     matrix[row, column] += weight * one.product(one.fit, left, other)
-        return tuple(float(one) for one in np.linalg.lstsq(matrix, right)[0])
+        return tuple(float(one) for one in least_squares(matrix, right))
 
     def residual(one: StepEvidence, factors: tuple[float, ...]) -> float:
         parts = ((one, -factor) for one, factor in zip(regressors, factors, strict=True))
@@ -330,9 +334,9 @@ def _mixed_rate(case: MixedCase, mean: str, rounds: Rounds) -> float:
             continue
         change: Sum = {"c0": 1.0}
         parts = [add_sums((change, 1.0), (left, -1.0)), add_sums((change, 1.0), (vector, -1.0))]
-        matrix = [[one.product(one.fit, x, y) for y in parts] for x in parts]
-        right = [one.product(one.fit, x, change) for x in parts]
-        rates.append(float(np.linalg.lstsq(np.array(matrix), np.array(right))[0][0]))
+        matrix = np.array([[one.product(one.fit, x, y) for y in parts] for x in parts])
+        right = np.array([one.product(one.fit, x, change) for x in parts])
+        rates.append(float(least_squares(matrix, right)[0]))
     rate = float(np.median(rates)) if rates else 1.0
     return rate if RATES[0] <= rate <= RATES[1] else 1.0
 
@@ -380,10 +384,22 @@ def _mixed_sum(case: MixedCase, mean: str, rate: float, share: float) -> dict[st
     return add_sums((change, 1.0), ({mean: rate}, -1.0), (missing, -share))
 
 
-def _test_all(rounds: Rounds, left: Sum, target: str) -> list[Tested]:
-    """Test those rounds of which all vectors are known."""
-    known = (one for one in rounds if one.has(left) and one.has({target: 1.0}))
-    return [_test(one, left, target) for one in known]
+def _test_all(rounds: Rounds, left: Sum, case: ReadingCase, mean: str) -> list[Tested]:
+    """Test those rounds of which all vectors are known.
+
+    If models were saved after the aggregation, the replies of a round deviate from their mean,
+    so that they cancel each other out. Replies that are just small do not prove it.
+    """
+    tested = list[Tested]()
+    for one in rounds:
+        if not (one.has(left) and one.has({case.target: 1.0})):
+            continue
+        found, name = _test(one, left, case.target), f"{mean}{case.part}"
+        is_small = one.square(one.test, {name: 1.0}) <= SMALL_MEAN**2 * found.target
+        if case.target in case.more and is_small and name not in one.cancelling:
+            found = replace(found, residual=found.target)
+        tested.append(found)
+    return tested
 
 
 def _test(one: StepEvidence, left: Sum, target: str) -> Tested:

@@ -10,7 +10,13 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from overheard.consistency.evidence import ROUNDING, ClientReplies, Rounds, StepEvidence
-from overheard.consistency.fits import SHARE_OF_ROUNDS, Candidate, Tested, judge
+from overheard.consistency.fits import (
+    SHARE_OF_ROUNDS,
+    SMALL_MEAN,
+    Candidate,
+    Tested,
+    judge,
+)
 from overheard.consistency.proof import Fit, Reason, ServerStep
 from overheard.consistency.readings import STATED, ReadingCase
 from overheard.consistency.statement import StatedStep
@@ -116,8 +122,8 @@ def _vectors(
     added = sum((known[name] * factor for name, factor in shift.items()), torch.tensor(0.0))
     deltas = one.deltas.double()
     if case.target in shift:
-        # A reply of zeros would stand for the whole change that is to be explained.
-        deltas = deltas[deltas.any(1)]
+        # A reply of nearly zeros would stand for the whole change that is to be explained.
+        deltas = deltas[deltas.norm(dim=1) > SMALL_MEAN * known[case.target].norm()]
     return case.sign * (deltas + added), known[case.target]
 
 
