@@ -186,15 +186,17 @@ def simulate(
     failed: Callable[[int, int], bool] = lambda number, client: False,
     late: Callable[[int, int], bool] = lambda number, client: False,
     clip: float | None = None,
+    encode: Callable[[Tensor, Tensor], Tensor] = lambda inputs, labels: inputs,
 ) -> SavedRun:
     """Run a federation; clients that are late in a round begin from the broadcast before it."""
     same = {"make": make, "make_step": make_step, "seed": seed, "asked": asked}
-    again = partial(simulate, name, network, failed=failed, clip=clip, **same)
+    again = partial(simulate, name, network, failed=failed, clip=clip, encode=encode, **same)
     step = make_step()
     torch.manual_seed(seed)
     model = getattr(networks, network)()
     start, rounds = sent(model), list[Round]()
-    held = [examples_of(SHARES[k], SIZES[k], 10 + k + 100 * seed) for k in range(len(SHARES))]
+    drawn = [examples_of(SHARES[k], SIZES[k], 10 + k + 100 * seed) for k in range(len(SHARES))]
+    held = [(encode(inputs, labels), labels) for inputs, labels in drawn]
     for number in range(ROUNDS):
         replies = dict[str, Reply | None]()
         for client in range(len(SHARES)):

@@ -6,6 +6,9 @@ from torch import Tensor, nn
 CLASSES = 3
 WIDTH = 4
 
+VOCABULARY, LENGTH = 30, 6
+"""Of texts: number of tokens, and tokens of a text."""
+
 
 def linear() -> nn.Module:
     """One layer, the last."""
@@ -22,6 +25,20 @@ def normed() -> nn.Module:
     return nn.Sequential(
         nn.Linear(WIDTH, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, CLASSES)
     )
+
+
+class Tokens(nn.Module):
+    """The mean of token vectors, and a head."""
+
+    def __init__(self) -> None:
+        """Padding has the number 0."""
+        super().__init__()
+        self.vectors = nn.EmbeddingBag(VOCABULARY, 8, mode="mean", padding_idx=0)
+        self.head = nn.Linear(8, CLASSES)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits."""
+        return self.head(self.vectors(tokens))
 
 
 class Adapted(nn.Module):
