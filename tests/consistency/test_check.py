@@ -273,8 +273,12 @@ def test_a_recording_that_begins_later_and_follows_no_step_is_checked() -> None:
     assert check(rounds[2:]).reason is Reason.REPLIES_UNSEEN
 
 
-@pytest.mark.parametrize("scale", [1e-40, 1e-5, 1e30])
-def test_replies_of_another_size_than_the_change_are_no_models_after_it(scale: float) -> None:
+@pytest.mark.parametrize(
+    ("scale", "outcome"), [(1e-40, "cannot tell"), (1e-5, "cannot tell"), (1e30, "contradicts")]
+)
+def test_replies_of_another_size_than_the_change_are_no_models_after_it(
+    scale: float, outcome: str
+) -> None:
     generator = torch.Generator().manual_seed(1)
 
     def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
@@ -283,7 +287,10 @@ def test_replies_of_another_size_than_the_change_are_no_models_after_it(scale: f
             for name, one in local.items()
         }
 
-    assert check(record(simulate(), store)).outcome == "cannot tell"
+    proof = check(record(simulate(), store))
+    assert proof.outcome == outcome
+    assert proof.best is None
+    assert ("10,000 times as large" in proof.finding) == (scale > 1)
 
 
 def test_tensors_that_only_some_rounds_have_break_no_memory() -> None:

@@ -22,6 +22,9 @@ SAME = 1e-5
 WHOLE = 1e-3
 """Largest distance from a whole number of a code, after a subtraction in 32 bits."""
 
+LARGEST_CODE = 2**20
+"""Largest code; larger numbers of 32 bits have no or hardly any digits after the point."""
+
 SHARE_WHOLE = 0.9
 """Share of the numbers that must be whole; biases may be sent as they are."""
 
@@ -80,7 +83,7 @@ WARNED_IF_EXPLAINED = frozenset({REPEATED})
 REFUSED_IN_PART = frozenset({MINUS, PLUS, CODES, REPEATED, STALE})
 """What refuses attacks if some replies have it and no step of a server leads on."""
 
-REFUSED = frozenset({ZERO, EQUAL, MINUS, PLUS, CODES, NOT_FINITE, REPEATED})
+REFUSED = frozenset({ZERO, EQUAL, MINUS, PLUS, CODES, TOO_LARGE, NOT_FINITE, REPEATED})
 """What refuses attacks if all replies of a recording have it."""
 
 
@@ -291,7 +294,7 @@ def _are_codes(numbers: Tensor) -> bool:
     is_whole = (some - whole).abs() <= WHOLE
     return (
         float(is_whole.float().mean()) >= SHARE_WHOLE
-        and float(whole.abs().max()) >= 2
+        and 2 <= float(whole.abs().max()) <= LARGEST_CODE
         and len(torch.unique(whole)) >= 3
     )
 
