@@ -57,6 +57,15 @@ UserOption = Annotated[
     str | None, typer.Option("--user", help="Column of the users in a table.")
 ]
 
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        help="How --data is read: a setting of the plan's source, such as 'header_lines = 0', "
+        "'left_out = [\"remark\"]' or 'task = \"regression\"'. May be given several times.",
+    ),
+]
+
 
 def init(
     file: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("plan.toml"),
@@ -67,15 +76,7 @@ def init(
     label: LabelOption = "label",
     user: UserOption = None,
     model: ModelOption = None,
-    read: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--read",
-            help="How --data is read: a setting of the plan's source, such as "
-            "'header_lines = 0', 'left_out = [\"remark\"]' or 'task = \"regression\"'. May be "
-            "given several times.",
-        ),
-    ] = None,
+    read: ReadOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
     ] = False,
@@ -128,15 +129,19 @@ def init(
     write_text(file, written.text)
     if quiet:
         return
-    for sentence in written.data:
-        Console(highlight=False, soft_wrap=True).print(escaped_text(sentence))
+    _print_lines(written.data)
     _print_attacks(written.attacks, written.missing, data)
-    for note in written.notes:
-        Console(highlight=False, soft_wrap=True).print(escaped_text(f"{note}."))
+    _print_lines(tuple(f"{note}." for note in written.notes))
     _print_proposal(written.proposal)
     _print_networks(written.networks)
     _print_training(written.training, is_simulated=recording is None and flower is None)
     _print_next_step(file, recording, written.app, is_app=flower is not None)
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(escaped_text(line))
 
 
 def _print_next_step(
