@@ -1,8 +1,8 @@
 """Samples of the tensors of messages: the same numbers of every message of a recording."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2, prod
+from math import log2
 from typing import final
 
 import torch
@@ -118,17 +118,26 @@ class Sample:
 
 def plan_sample(shapes: Shapes) -> SamplePlan:
     """Plan a sample: blocks that are spread over each tensor, small tensors as a whole."""
-    lengths = {name: prod(shape) for name, shape in shapes.items()}
-    if any(length > MOST_STATED for length in lengths.values()):
-        raise TranscriptError(
-            "a message states a tensor that no file can hold: copy the whole transcript again"
-        )
+    lengths = {name: _count_numbers(shape) for name, shape in shapes.items()}
     weights = {name: n for name, n in lengths.items() if n and not name.endswith(RUNNING)}
     chosen = weights or {name: n for name, n in lengths.items() if n}
     most = MOST_OF_A_TENSOR
     while most > BLOCK and sum(min(n, most) for n in chosen.values()) > MOST_IN_ALL:
         most //= 2
     return SamplePlan(shapes, {name: _spread(n, most) for name, n in chosen.items()})
+
+
+def _count_numbers(shape: Sequence[int]) -> int:
+    """Return the numbers of a tensor; refuse more before they become too large to multiply."""
+    count = 1
+    for axis in shape:
+        count *= min(axis, MOST_STATED + 1)
+        if count > MOST_STATED:
+            raise TranscriptError(
+                "a message states a tensor that no file can hold: copy the whole transcript "
+                "again"
+            )
+    return count
 
 
 def thin(length: int, most: int = MOST_OF_A_CLIENT) -> slice:

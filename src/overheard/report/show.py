@@ -61,7 +61,10 @@ def show(folder: Path) -> RunOverview:
         TranscriptError: if the transcript is missing or damaged.
 
     """
-    manifest, transcript = read_manifest(folder), open_transcript(folder)
+    manifest = read_manifest(folder)
+    # Made first: the check then frees its memory.
+    sentences = _check_sentences(manifest, folder)
+    transcript = open_transcript(folder)
     messages = transcript.messages
     columns, rows, total = _table(messages)
     metadata = describe_metadata(messages)
@@ -69,7 +72,7 @@ def show(folder: Path) -> RunOverview:
         # What needs no attack is said first.
         (
             *(("told", one.text) for one in metadata if one.kind == "labels"),
-            *_facts(manifest, folder, transcript),
+            *_facts(manifest, folder, transcript, sentences),
         ),
         columns,
         rows,
@@ -80,7 +83,7 @@ def show(folder: Path) -> RunOverview:
 
 
 def _facts(
-    manifest: Manifest, folder: Path, transcript: Transcript
+    manifest: Manifest, folder: Path, transcript: Transcript, check: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     yield "model", shorten(manifest.model, MAX_LENGTH) or "not recorded"
     task = manifest.task
@@ -102,7 +105,7 @@ def _facts(
             f"{len(manifest.left_out):,} tensors that were sent but are not in the transcript: "
             f"{list_names(manifest.left_out)}",
         )
-    for number, sentence in enumerate(_check_sentences(manifest, folder)):
+    for number, sentence in enumerate(check):
         yield "" if number else "check", shorten(sentence, 2 * MAX_LENGTH)
     made = f"overheard {manifest.overheard}, torch {manifest.torch}"
     yield "made with", shorten(made, MAX_LENGTH)
