@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from overheard.core.accountant import account_mechanism
+from overheard.core.accounting.accountant import account_mechanism
 from overheard.core.defense import DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Update

@@ -8,7 +8,7 @@ import pytest
 from overheard.archive.asked_rounds import AskedRounds
 from overheard.archive.manifest import DefenseRecord, Manifest
 from overheard.auditing.run_records import recorded_defenses, recorded_run
-from overheard.core.accountant import AccountedMechanism
+from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
 from tests.core.closed_form_epsilon import closed_epsilon
 

@@ -10,7 +10,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.auditing.threat_results import with_verdicts
 from overheard.cli.following import describe_round
-from overheard.core.accountant import AccountedMechanism, RecomputedEpsilon
+from overheard.core.accounting.accountant import AccountedMechanism, RecomputedEpsilon
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.findings.audit import Audit

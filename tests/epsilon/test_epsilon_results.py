@@ -10,7 +10,7 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.core.accountant import account_mechanism
+from overheard.core.accounting.accountant import account_mechanism
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Update

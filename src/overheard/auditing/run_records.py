@@ -5,7 +5,7 @@ from dataclasses import replace
 from overheard.archive.asked_rounds import AskedRounds
 from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.auditing.exchangeability import are_exchangeable, record_exchange
-from overheard.core.accountant import AccountedMechanism, account_mechanism
+from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism
 from overheard.core.messages import MissingReply, UnstoredMessage, Update

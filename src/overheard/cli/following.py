@@ -11,7 +11,7 @@ from overheard.auditing.following.follow import FollowEvents, FollowSettings, fo
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.inputs import Resources
 from overheard.cli.terminal import escaped_text
-from overheard.core.accountant import format_epsilon
+from overheard.core.accounting.accountant import format_epsilon
 from overheard.core.errors import PlanError
 from overheard.findings.finding import ArmDefense
 from overheard.findings.names import (

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import CLOSED_FORM, account_mechanism, format_epsilon
+from overheard.core.accounting.accountant import CLOSED_FORM, account_mechanism, format_epsilon
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Aggregate, Update

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from overheard.core.accountant import (
+from overheard.core.accounting.accountant import (
     CLOSED_FORM,
     format_epsilon,
     gaussian_epsilon,

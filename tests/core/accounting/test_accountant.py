@@ -7,16 +7,16 @@ import pytest
 from dp_accounting import GaussianDpEvent, NeighboringRelation
 from dp_accounting.pld import PLDAccountant
 
-from overheard.core.accountant import (
+from overheard.core.accounting.accountant import (
     account_mechanism,
     format_epsilon,
     gaussian_epsilon,
     renyi_epsilon,
 )
+from overheard.core.accounting.sampled_accountant import fixed_size_epsilon
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import Mechanism
-from overheard.core.sampled_accountant import fixed_size_epsilon
 from tests.core.closed_form_epsilon import closed_epsilon
 
 

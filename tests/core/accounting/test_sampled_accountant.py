@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from overheard.core.accountant import account_mechanism
+from overheard.core.accounting.accountant import account_mechanism
+from overheard.core.accounting.sampled_accountant import PoissonNoise
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism, PrivacyRelation
-from overheard.core.sampled_accountant import PoissonNoise
 
 DELTA = 1e-5
 

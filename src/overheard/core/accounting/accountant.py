@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from overheard.core.accounting.sampled_accountant import PoissonNoise, fixed_size_epsilon
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import (
@@ -14,7 +15,6 @@ from overheard.core.mechanism import (
     Mechanism,
     RecordSampling,
 )
-from overheard.core.sampled_accountant import PoissonNoise, fixed_size_epsilon
 
 CLOSED_FORM = "dp-accounting, closed form of Balle and Wang 2018"
 """How a promise names the source of `gaussian_epsilon`."""

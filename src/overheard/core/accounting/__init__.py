@@ -1,0 +1,1 @@
+"""What accountants say that a noise mechanism spends."""
