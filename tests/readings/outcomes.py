@@ -69,11 +69,11 @@ def _read_in(
     if spoil is not None:
         truth = recording / "truth.json"
         stated = spoil.truth(json.loads(truth.read_text(encoding="utf-8")))
-        truth.write_text(json.dumps(stated), encoding="utf-8")
+        truth.write_text(spoil.truth_text(json.dumps(stated)), encoding="utf-8")
         with np.load(examples) as arrays:
             inputs, labels = (torch.from_numpy(arrays[one]) for one in ("x", "y"))
         inputs, labels = spoil.examples(inputs, labels)
-        np.savez(examples, x=inputs.numpy(), y=labels.numpy())
+        np.savez(examples, x=inputs.numpy(), y=np.asarray(labels))
     outcome = audit_recording(run, recording, plan_for(run, examples))
     return Reading(check_recording(recording, state_step(read_manifest(recording))), outcome)
 

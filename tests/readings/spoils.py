@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,7 +27,12 @@ def same_truth(truth: Truth) -> Truth:
     return truth
 
 
-def same_examples(inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def same_text(text: str) -> str:
+    """Return the text of truth.json as it is."""
+    return text
+
+
+def same_examples(inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | np.ndarray]:
     """Return the attacker's examples as they are."""
     return inputs, labels
 
@@ -40,9 +46,12 @@ class Spoil:
         change: what is sent or saved in place of the run.
         options: what is given, wrongly, to the import or the recorder.
         truth: what is written, wrongly, as the truth.
+        truth_text: what the text of truth.json becomes then.
         examples: what the attacker's examples become.
         says: a regular expression that what the product says must match; "" = any sentence.
         mend: the options that restore the claims; None = none can.
+        is_harmless: whether the claims stay the same, so that nothing need be said.
+        is_consistent: whether the messages fit each other, so that only an audit can notice it.
         is_possible: whether it can happen to a run.
 
     """
@@ -51,9 +60,12 @@ class Spoil:
     change: Callable[[SavedRun], SavedRun] = same_run
     options: Options = field(default_factory=lambda: NO_OPTIONS)
     truth: Callable[[Truth], Truth] = same_truth
-    examples: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = same_examples
+    truth_text: Callable[[str], str] = same_text
+    examples: Callable[[Tensor, Tensor], tuple[Tensor, Tensor | np.ndarray]] = same_examples
     says: str = ""
     mend: Callable[[SavedRun], Options] | None = None
+    is_harmless: bool = False
+    is_consistent: bool = False
     is_possible: Callable[[SavedRun], bool] = lambda run: True
 
 
@@ -174,6 +186,19 @@ def swapped_models(run: SavedRun) -> SavedRun:
     )
 
 
+def halfway(run: SavedRun) -> SavedRun:
+    """Return the run whose every second client saves its weights in the middle of training."""
+    rounds = []
+    for one in run.rounds:
+        replies = dict(one.replies)
+        for name, reply in list(replies.items())[::2]:
+            if reply is not None:
+                middle = {key: (one.start[key] + end) / 2 for key, end in reply.weights.items()}
+                replies[name] = replace(reply, weights=middle)
+        rounds.append(Round(one.start, replies))
+    return replace(run, rounds=tuple(rounds))
+
+
 def is_import(run: SavedRun) -> bool:
     """Return whether files are imported."""
     return run.channel == "import"
@@ -193,7 +218,8 @@ def _gradient(start: Tensor, end: Tensor) -> Tensor:
     return (start - end) / RATE
 
 
-def _kind(kind: str, rate: float | None = None) -> Callable[[SavedRun], Options]:
+def kind_of(kind: str, rate: float | None = None) -> Callable[[SavedRun], Options]:
+    """Return the options that state what replies hold."""
     options: Mapping[str, object] = {"kind": kind}
     return lambda run: options if rate is None else {**options, "rate": rate}
 
@@ -223,27 +249,27 @@ SPOILS = (
         "differences, read as weights",
         each_tensor(lambda start, end: end - start),
         says="differences",
-        mend=_kind("differences"),
+        mend=kind_of("differences"),
     ),
     Spoil(
         "weights, read as differences",
         options={"kind": "differences"},
         says="weights",
-        mend=_kind("weights"),
+        mend=kind_of("weights"),
         is_possible=takes_kind,
     ),
     Spoil(
         "gradients, read as weights",
         each_tensor(_gradient),
         says="gradients",
-        mend=_kind("gradients", RATE),
+        mend=kind_of("gradients", RATE),
     ),
     Spoil(
         "gradients, read as differences",
         each_tensor(_gradient),
         options={"kind": "differences"},
         says="gradients",
-        mend=_kind("gradients", RATE),
+        mend=kind_of("gradients", RATE),
         is_possible=takes_kind,
     ),
     Spoil(
@@ -251,7 +277,7 @@ SPOILS = (
         each_tensor(lambda start, end: start - end),
         options={"kind": "differences"},
         says="gradients",
-        mend=_kind("gradients", 1.0),
+        mend=kind_of("gradients", 1.0),
         is_possible=takes_kind,
     ),
     Spoil("models saved after the aggregation", saved_after, says="after"),
@@ -264,9 +290,7 @@ SPOILS = (
     Spoil("replies of zeros", lambda run: each_reply(run, zeros)),
     Spoil("a reply that is not a number", one_is_nan),
     Spoil("weights times examples", lambda run: each_reply(run, numerators)),
-    Spoil(
-        "ten times the difference", each_tensor(lambda start, end: start + 10 * (end - start))
-    ),
+    Spoil("middle of start and end, in half of the clients", halfway),
     Spoil("models of two rounds exchanged", swapped_models),
     Spoil("numbers of steps, told as examples", each_count(lambda count: -(-count // 16))),
     Spoil("truth states a round twice", truth=_twice, says="twice|once"),
