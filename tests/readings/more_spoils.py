@@ -1,8 +1,8 @@
 """Ways to read a run wrongly, devised from the requirements alone, without the check.
 
 Left out is what no message can show: the replies of two clients exchanged together with their
-numbers of examples, all numbers of examples multiplied by one number, all differences multiplied
-by one number (as a server's rate would).
+numbers of examples, all numbers of examples multiplied by one number, all differences
+multiplied by one number (as a server's rate would).
 """
 
 from collections.abc import Callable
