@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from overheard.epsilon.epsilon_results import EpsilonVerdict
-from overheard.findings.document_rows import EpsilonRow, IntervalEstimate, VerdictRow
+from overheard.findings.document_rows import IntervalEstimate, VerdictRow
+from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
 from tests.gate.documents import bound, epsilon_row
 
 

@@ -2,12 +2,8 @@
 
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
-from overheard.findings.document_rows import (
-    BoundByGuesses,
-    BoundByThreshold,
-    EpsilonRow,
-    IntervalEstimate,
-)
+from overheard.findings.document_rows import IntervalEstimate
+from overheard.findings.epsilon_rows import BoundByGuesses, BoundByThreshold, EpsilonRow
 
 
 def epsilon_row(line: EpsilonResult) -> EpsilonRow:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import exp, inf, log
 
-from overheard.core.accountant import AccountedMechanism
+from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, NETWORK, SERVER, Party
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
@@ -15,7 +15,7 @@ from overheard.epsilon.threshold_bound import (
     bound_epsilon_by_thresholds,
 )
 from overheard.findings.audit import Audit
-from overheard.findings.document_rows import EpsilonVerdict
+from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.findings.threat_results import attack_labels
 from overheard.questions.membership.scorer import MembershipScorer

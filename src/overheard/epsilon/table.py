@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil, floor, inf
 
-from overheard.core.accountant import AccountedMechanism, format_epsilon
+from overheard.core.accounting.accountant import AccountedMechanism, format_epsilon
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import (
     CLIENT_SAMPLINGS,

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from overheard.core.errors import FindingsError
 from overheard.findings.document_rows import (
     DocumentPart,
-    EpsilonRow,
     FindingRow,
     RecordingRow,
     RefusalRow,
@@ -18,6 +17,7 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
+from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
 
 FORMAT = "overheard findings"

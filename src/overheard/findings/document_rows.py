@@ -5,7 +5,7 @@ The keys of a row are its fields, in order.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 from types import MappingProxyType
 from typing import Annotated, Literal, Self, final
 
@@ -13,24 +13,12 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     FiniteFloat,
-    Tag,
     model_validator,
 )
 
 from overheard.consistency.proof import Outcome
-from overheard.core.mechanism import (
-    INSTALL_HINT,
-    ClaimStatus,
-    ClientSampling,
-    EpsilonScope,
-    PrivacyRelation,
-    PrivacyUnit,
-    RecordSampling,
-    Site,
-)
 from overheard.core.parties import COHORT
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
@@ -41,23 +29,6 @@ from overheard.statistics.judgement import VERDICT_LEVEL
 
 Better = Literal["lower", "higher"]
 """The directions of scores, as in `core.scorer`, which would load what audits need."""
-
-EpsilonVerdict = Literal[
-    "flawed", "uncovered", "false", "violated", "contradicted", "not confirmed", "holds",
-    "unasked", "refused", "unlike", "unchecked", "unaccounted",
-]  # fmt: skip
-"""flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
-noise is added; false: the stated epsilon is below a lower bound of that of the settings; not
-confirmed: it is below an upper bound, and not below a lower one.
-
-violated: attacks on canaries prove a larger epsilon than claimed. contradicted: attacks on
-other records prove a larger one if the records are independent. holds: none of these.
-
-The others mean that no claim was tested. unasked: no membership attack by these observers;
-refused: no such attack could run; unlike: members and non-members are not exchangeable;
-unchecked: the members are unknown.
-
-unaccounted: no epsilon is stated, and none was recomputed: the row's `doubt` says why."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -76,11 +47,6 @@ Figure = Annotated[FiniteFloat | None, Finite]
 Probability = Annotated[Annotated[FiniteFloat, Field(ge=0, le=1)] | None, Finite]
 
 Size = Annotated[NonNegative | None, Finite]
-
-OLDER_VERDICT = (
-    "an older version of Overheard compared the claim with an upper bound alone: audit again"
-)
-"""Why a claim that an older version called smaller than its settings is not confirmed."""
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -432,210 +398,3 @@ class RunRow(DocumentPart):
         if self.utility != "accuracy":
             return None
         return self.accuracy[max(self.accuracy)] if self.accuracy else None
-
-
-@final
-class BoundByThreshold(DocumentPart):
-    """A lower bound on epsilon that an attack proves; see `epsilon.threshold_bound`.
-
-    Args:
-        at_least: the bound, at 95 % confidence.
-        attack: the attack that proves it.
-        threshold: records with a larger score are taken for members.
-        found: the share of members above it.
-        passed: the share of non-members above it.
-        members: members that the bound was computed on.
-        outsiders: non-members, likewise.
-
-    """
-
-    at_least: NonNegative
-    attack: str
-    threshold: Figure
-    found: IntervalEstimate
-    passed: IntervalEstimate
-    members: Count
-    outsiders: Count
-
-
-@final
-class BoundByGuesses(DocumentPart):
-    """A lower bound on epsilon from guesses about canaries; see `epsilon.guess_bound`.
-
-    Args:
-        at_least: the bound, at 95 % confidence.
-        attack: the attack that proves it.
-        above: canaries with a larger score are guessed to be members; None = none.
-        below: canaries with a smaller score are guessed to be non-members; None = none.
-        said_in: canaries guessed to be members.
-        said_out: canaries guessed to be non-members.
-        right: correct guesses.
-        members: members that the bound was computed on.
-        outsiders: non-members, likewise.
-
-    """
-
-    at_least: NonNegative
-    attack: str
-    above: Figure
-    below: Figure
-    said_in: Count
-    said_out: Count
-    right: Count
-    members: Count
-    outsiders: Count
-
-
-def _evidence(bound: object) -> str:
-    """Return what a bound rests on, so that an error is about bounds of that kind alone."""
-    is_read = isinstance(bound, dict) and "threshold" in bound
-    return "threshold" if is_read or isinstance(bound, BoundByThreshold) else "guesses"
-
-
-EpsilonBoundRow = Annotated[
-    Annotated[BoundByThreshold, Tag("threshold")] | Annotated[BoundByGuesses, Tag("guesses")],
-    Discriminator(_evidence),
-]
-
-
-def _current_verdict(verdict: object) -> object:
-    """Return the word for a verdict of an older version, which knew no lower bounds."""
-    return "not confirmed" if verdict == "overclaimed" else verdict
-
-
-@final
-class EpsilonRow(DocumentPart):
-    """The verdict on one mechanism of an arm, for one group of observers.
-
-    See `epsilon.epsilon_results.EpsilonResult`.
-
-    Args:
-        arm: name of the arm.
-        defense: settings of the defense with the mechanism.
-        observers: the observers, who pool their views; () = an observer of the global models
-            alone.
-        verdict: see `EpsilonVerdict`.
-        flaw: why the mechanism guarantees nothing; "" = no flaw is known.
-        noised_at: who adds the noise.
-        bounded_at: who enforces the clipping; None = nobody.
-        switched_off_by: who could switch the defense off unnoticed.
-        unit: the unit of privacy that epsilon refers to.
-        noise_multiplier: standard deviation of the noise, in units of `clip`.
-        clip: the L2 norm to which the noise is calibrated.
-        moves: sensitivity in units of `clip`.
-        delta: the delta of that epsilon.
-        rounds: the rounds that are accounted for.
-        recorded_rounds: number of rounds in an incomplete recording; None = all of them.
-        steps: number of noise draws per round.
-        relation: in what neighboring data sets differ; None = as `moves` says.
-        record_sampling: how the records of a step are sampled; None = not stated.
-        record_rate: the share of a client's records in a step; None = all, or not stated.
-        client_sampling: how the clients of a round are sampled; None = not stated.
-        sampling_rate: the share of clients in a round, if accounting may use it, else 1.
-        claimed: the stated epsilon; None = none is stated, or an infinite one.
-        claimed_for: what the stated epsilon covers, such as "run"; None = none is stated.
-        claim: whether the stated epsilon is true for these settings, whatever attacks measure;
-            None = unknown, as in findings of older versions.
-        doubt: why epsilon was not recomputed, or not closely; "" = nothing is in doubt.
-        is_recomputed: whether accountants recomputed epsilon from the settings.
-        pld: upper bound by the distribution of the privacy loss; None = infinite, or not
-            recomputed.
-        rdp: upper bound by Renyi divergences; None = infinite, or not recomputed.
-        drawn: upper bound that counts on the sampling of clients; None = it does not apply.
-        lower: lower bound of the true epsilon, for a stated one; 0 = none is known; None =
-            infinite, or not recomputed.
-        ceiling: the smallest upper bound for the run and these observers; None = unknown if the
-            verdict is "unaccounted" or "not confirmed", else infinite.
-        measured: the largest lower bound that attacks prove; None = not measured.
-
-    """
-
-    arm: str
-    defense: str
-    observers: tuple[str, ...]
-    verdict: Annotated[EpsilonVerdict, BeforeValidator(_current_verdict)]
-    flaw: str
-    noised_at: Site
-    bounded_at: Site | None
-    switched_off_by: str
-    unit: PrivacyUnit
-    noise_multiplier: NonNegative
-    clip: Size
-    moves: Size
-    delta: Annotated[float, Field(gt=0, lt=1)]
-    rounds: Count
-    steps: Count
-    sampling_rate: NonNegative
-    claimed: Size
-    claimed_for: EpsilonScope | None
-    is_recomputed: bool
-    pld: Size
-    rdp: Size
-    drawn: Size
-    ceiling: Size
-    measured: EpsilonBoundRow | None
-    recorded_rounds: Count | None = None
-    relation: PrivacyRelation | None = None
-    record_sampling: RecordSampling | None = None
-    record_rate: Probability = None
-    client_sampling: ClientSampling | None = None
-    claim: ClaimStatus | None = None
-    doubt: str = ""
-    lower: Size = None
-
-    @property
-    def mechanism(self) -> str:
-        """The class name at the start of the settings, such as "LocalDp"."""
-        return self.defense.partition("(")[0]
-
-    @property
-    def guaranteed_epsilon(self) -> float | None:
-        """The epsilon that holds as far as is known; None if unknown.
-
-        Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
-        number guarantees nothing. Unknown if attacks contradict it without proof.
-        """
-        is_infinite = self.is_recomputed and self.pld is None
-        is_unknown = self.verdict == "not confirmed" and self.ceiling is None
-        if (is_unknown and not is_infinite) or self.verdict in {"unaccounted", "contradicted"}:
-            return None
-        if self.ceiling is None or self.verdict in {"violated", "false"}:
-            return inf
-        return self.ceiling
-
-    @property
-    def rounds_text(self) -> str:
-        """The number of rounds, such as "3 of 300 rounds recorded"; "" = all are recorded."""
-        if self.recorded_rounds is None:
-            return ""
-        return f"{self.recorded_rounds:,} of {self.rounds:,} rounds recorded"
-
-    @property
-    def reason(self) -> str:
-        """What is wrong with the mechanism, or why epsilon or the claim is in doubt; or ""."""
-        older = {"not confirmed": OLDER_VERDICT, "unaccounted": INSTALL_HINT}
-        if self.verdict not in older:
-            return self.flaw
-        return older[self.verdict] if self.claim is None else self.doubt
-
-    @model_validator(mode="after")
-    def _check_verdict(self) -> "EpsilonRow":
-        at_least = None if self.measured is None else self.measured.at_least
-        match self.verdict:
-            case "flawed" | "uncovered" | "unaccounted":
-                is_consistent = self.ceiling is None
-            case "unasked" | "refused" | "unlike" | "unchecked":
-                is_consistent = at_least is None
-            case "violated" | "contradicted":
-                claimed = self.claimed if self.claimed_for == "run" else None
-                known = [one for one in (self.ceiling, claimed) if one is not None]
-                is_consistent = at_least is not None and at_least > min(known, default=inf)
-            case "holds":
-                # The bound may exceed the ceiling: see `_is_disproved` in
-                # `epsilon.epsilon_results`.
-                is_consistent = at_least is not None
-            case "false" | "not confirmed":
-                is_consistent = self.claim in (None, self.verdict)
-        if not is_consistent:
-            raise ValueError(f"verdict {self.verdict!r} contradicts `ceiling` and `measured`")
-        return self

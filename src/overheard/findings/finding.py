@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from overheard.archive.run_time import RunTime
-from overheard.core.accountant import AccountedMechanism
+from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.claims import LearningCurve, Timeline
 from overheard.core.parties import Party
 from overheard.core.scorer import Score

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, final
 
 from overheard.findings.document import FindingsDocument
-from overheard.findings.document_rows import EpsilonRow, IntervalEstimate
+from overheard.findings.document_rows import IntervalEstimate
+from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.gate.rule_figure import interval_growth
 from overheard.gate.verdict import format_estimate, format_number
 

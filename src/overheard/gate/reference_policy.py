@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
 from overheard.findings.document import FindingsDocument
-from overheard.findings.document_rows import EpsilonRow, SummaryRow, VerdictRow
+from overheard.findings.document_rows import SummaryRow, VerdictRow
+from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING, UNTESTED
 from overheard.gate.policy import (
