@@ -43,8 +43,8 @@ def test_help_loads_no_library_that_computes():
 
 
 @pytest.mark.slow
-def test_showing_a_run_loads_no_library_that_computes(recording: Path):
-    assert not loaded_libraries("show", recording)
+def test_showing_a_run_loads_only_what_its_check_needs(recording: Path):
+    assert loaded_libraries("show", recording) <= {"torch", "numpy", "scipy"}
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from overheard.archive.layout import count_committed_rounds
+from overheard.archive.layout import count_committed_rounds, end_path
 from overheard.archive.manifest import is_complete, read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_end import has_ended
@@ -255,8 +255,8 @@ def test_numbers_of_examples_are_computed_from_steps_or_batches(
         for m in open_transcript(tmp_path / "run").messages
         if isinstance(m.body, Update) and m.sender == client(0)
     ]
-    # 6 steps / 2 epochs, or 6 batches, of 8; then 5 steps / 2 epochs = 2.5 -> 3, or 5 batches.
-    assert sizes == [examples, 24 if unit == "steps" else 40]
+    # 6 steps / 2 epochs, or 6 batches, of 8; then 5 steps / 2 epochs = 2.5, or 5 batches.
+    assert sizes == [examples, 20 if unit == "steps" else 40]
     assert imported.notes == (
         f"Numbers of examples were computed from {unit}, as if all batches were full.",
     )
@@ -567,6 +567,8 @@ def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
     import_recording(exported, tmp_path / "whole")
     import_recording(exported, tmp_path / "run")
     for path in (tmp_path / "whole").rglob("*.*"):
+        if path.name == end_path(Path()).name:
+            continue  # it names the folder
         assert (
             path.read_bytes()
             == (tmp_path / "run" / path.relative_to(tmp_path / "whole")).read_bytes()

@@ -244,6 +244,9 @@ def _scale_of_updates(
     updates = [one.body.delta for one in transcript.messages if isinstance(one.body, Update)]
     left = dict[Scale, list[float]]()
     for delta in updates[:MOST_UPDATES]:
+        # A frozen layer is not sent.
+        if not all(name in delta for name in names):
+            return None
         weight, bias = (delta[name].double() for name in names)
         size = float(weight.square().sum())
         if not 0 < size < float("inf"):
