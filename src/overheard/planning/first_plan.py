@@ -13,6 +13,8 @@ from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_prox import FedProx
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.run import check_data
+from overheard.consistency.check import check_recording
+from overheard.consistency.statement import state_step
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
@@ -176,6 +178,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     audit_inputs = _inputs(facts, resources)
     able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
     if not able:
+        _refuse_contradiction(request.recording)
         proposal = "" if facts.proposal is None else f"{describe_proposal(facts.proposal)}. "
         raise PlanError(
             "no attack can run with what is known: give labelled examples that no client holds "
@@ -184,7 +187,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
             + proposal
             + (f"{ONLY_GLOBAL_MODELS}. " if facts.is_global_only else "")
             + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
-            + "; ".join(f"{name} needs {what}" for name, what in missing.items())
+            + _list_needs(missing)
         )
     kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
@@ -202,6 +205,26 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         facts.app,
         (ONLY_GLOBAL_MODELS,) if facts.is_global_only else (),
         data,
+    )
+
+
+def _refuse_contradiction(recording: RecordedFacts | None) -> None:
+    """Say what contradicts itself in a recording, if that is why no attack can run."""
+    if recording is None:
+        return
+    proof = check_recording(recording.folder, state_step(recording.manifest))
+    if proof.is_refused:
+        raise PlanError(f"{recording.folder}: {' '.join(proof.sentences)}")
+
+
+def _list_needs(missing: Mapping[str, str]) -> str:
+    """Say what attacks need, those with the same need together."""
+    names = dict[str, list[str]]()
+    for name, what in missing.items():
+        names.setdefault(what, []).append(name)
+    return "; ".join(
+        f"{', '.join(group)} need{'s' if len(group) == 1 else ''} {what}"
+        for what, group in names.items()
     )
 
 
