@@ -50,6 +50,12 @@ class AuditedRecording:
         return "" if self.proof.allows_no_leak(reads) else _as_clause(self.proof.finding)
 
     @property
+    def is_proved(self) -> bool:
+        """Whether the recording is what it is taken for, and nothing in it is odd."""
+        proof = self.proof
+        return proof is not None and proof.outcome == "follows" and not proof.faults
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """All that a reader should know of the check, and which verdicts it rules out."""
         refused = [name_observers(one) for one in self.reads if self.refusal(one)]

@@ -90,7 +90,8 @@ class FirstPage:
     """The contents of the first page; all texts are printable.
 
     Args:
-        recording: what the check of the recording found; () = runs were simulated.
+        recording: what the check of the recording found; () = runs were simulated, or the
+            recording is what it is taken for.
         broken_claims: sentences on promises of differential privacy that do not hold.
         answers: what leaks to whom, in sentences.
         matrices: the verdicts, by question and observers, arm by arm.
@@ -134,10 +135,11 @@ def make_first_page(
     """
     part = parts.make
     broken, arm_results = epsilon_sentences(epsilons), audit.arm_results
+    recording = audit.recording
+    found = () if recording is None else tuple(map(make_printable, recording.sentences))
+    is_odd = recording is not None and not recording.is_proved
     return FirstPage(
-        ()
-        if audit.recording is None
-        else tuple(map(make_printable, audit.recording.sentences)),
+        found if is_odd else (),
         broken,
         part("what leaks, in sentences", lambda: answer_sentences(audit)),
         part("verdicts by question and arm", lambda: make_matrices(arm_results)),
@@ -149,7 +151,10 @@ def make_first_page(
             *part("what to do next", lambda: next_steps(audit)),
         ),
         part("what was not tested", lambda: untested_sentences(audit)),
-        part("how far to trust this", lambda: limitation_sentences(audit)),
+        (
+            *part("how far to trust this", lambda: limitation_sentences(audit)),
+            *(() if is_odd else found),
+        ),
         tuple(_assessment(audit, has_broken=bool(broken))),
         _file_rows(audit, digest),
     )
