@@ -161,6 +161,7 @@ def test_spellings_of_a_label_are_refused_unless_a_person_decides(tmp_path: Path
     ("labels", "message"),
     [
         ([f"{n / 100}" for n in range(60)], 'task = "regression"'),
+        ([f"{n},5" for n in range(60)], 'task = "regression"'),
         ([str(n) for n in range(60)], 'task = "regression"'),
         ([f"P{n}" for n in range(60)], "names rows and no classes"),
     ],
@@ -189,3 +190,17 @@ def test_tells_that_many_whole_numbers_are_read_as_classes(tmp_path: Path) -> No
     dataset = loaded(tmp_path, TableColumns("y"), frame)
     assert dataset.task.class_names[:3] == ("0", "1", "2")
     assert 'set task = "regression"' in " ".join(dataset.reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["0.25", "0.5", "0.75"], 'set task = "regression"'),
+        (["nan", "sick", "well"], "'nan' is one of the classes, as written"),
+    ],
+)
+def test_tells_of_labels_that_may_be_no_classes(
+    tmp_path: Path, labels: list[str], message: str
+) -> None:
+    frame = pd.DataFrame({"a": [n % 7 for n in range(60)], "y": labels * 20})
+    assert message in " ".join(loaded(tmp_path, TableColumns("y"), frame).reading.notes)

@@ -144,3 +144,50 @@ def test_tells_a_column_that_becomes_many_inputs() -> None:
     percent = found([f"{number % 15} %" for number in range(ROWS * 3)])
     assert "becomes 15 inputs, one for each text, such as '0 %'" in percent.notes[0]
     assert not found(["north", "south"] * ROWS).notes
+
+
+@pytest.mark.parametrize("sign", [".", " ", "'", "\u202f"])
+def test_reads_signs_between_thousands_and_says_so(sign: str) -> None:
+    numbers = [n % 7 * 350_021 for n in range(ROWS)]
+    cells = [f"{n:,}".replace(",", sign) for n in numbers]
+    assert encoded(cells) == [[float(n)] for n in numbers]
+    assert "between thousands" in found(cells).notes[0]
+
+
+def test_refuses_dots_that_may_stand_between_thousands_and_takes_what_is_stated() -> None:
+    cells = [f"{n % 9 * 300 + 7:,}".replace(",", ".") for n in range(ROWS)]
+    with pytest.raises(DataError, match=r"decimal sign or stand between thousands"):
+        found(cells)
+    assert encoded(cells, decimals="comma")[5] == [1507.0]
+    assert encoded(cells, decimals="dot")[5] == [pytest.approx(1.507)]
+    assert len(found([f"{n / 8 + 1:g}" for n in range(ROWS)]).columns) == 1
+
+
+def test_names_a_single_decimal_comma_and_an_infinite_cell() -> None:
+    assert (
+        "in 1 of 40 cells: '1,5' in row 8"
+        in found([*NUMBERS[:7], "1,5", *NUMBERS[8:]]).notes[0]
+    )
+    with pytest.raises(DataError, match="infinity, '1e400' in row 8"):
+        found([*NUMBERS[:7], "1e400", *NUMBERS[8:]])
+
+
+def test_notes_ids_that_return_numbers_of_missing_cells_and_copies_of_labels() -> None:
+    ids = found([str(n // 4) for n in range(ROWS)], "patient_id")
+    assert "name it as user, or set left_out" in ids.notes[0]
+    missing = found(["-999", "-999", *map(str, range(2, ROWS))])
+    assert "-999 stands in 2 cells" in missing.notes[0]
+    labels = np.arange(ROWS) % 2
+    copies = found([f"{label}.0" for label in labels])
+    assert "tells the label" in note_copies_of_labels(copies, labels)[0]
+
+
+def test_reads_numbers_that_a_file_stores_as_categories() -> None:
+    column = TextColumn(np.arange(ROWS) % 3, ("1", "2", "3"), is_category=True)
+    stored = TextTable({"x": column}, ROWS, ())
+    inputs = find_inputs(PATH, stored, (), InputSettings())
+    assert encode_inputs(PATH, inputs, np.ones(ROWS, np.bool_), "as_written")[0].shape == (
+        40,
+        3,
+    )
+    assert "as the file stores it" in inputs.notes[0]

@@ -316,9 +316,12 @@ def _read_labels(
             f"must have 2 to {MAX_CLASSES}: name another column, or set task to 'regression'"
         )
     notes += (*labels.notes, *note_names_alike(columns.label, labels, "classes"))
-    if len(labels.names) > FEW_LABELS and all(map(NUMBER.fullmatch, labels.names)):
+    are_numbers = all(map(NUMBER.fullmatch, labels.names))
+    if are_numbers and (
+        len(labels.names) > FEW_LABELS or any(float(name) % 1 for name in labels.names)
+    ):
         notes += (
-            f"Column {columns.label!r}: its {len(labels.names)} whole numbers are read as "
+            f"Column {columns.label!r}: its {len(labels.names)} different numbers are read as "
             'classes. To predict them as numbers, set task = "regression".',
         )
     return _Labels(labels.numbers, labels.names, None, columns.task, notes)
@@ -364,8 +367,9 @@ def _refuse_numbers_to_predict(path: Path, name: str, column: TextColumn) -> Non
 
     """
     rows, different = len(column.codes), len(column.texts)
-    are_numbers = all(NUMBER.fullmatch(text.strip()) for text in column.texts)
-    is_whole = are_numbers and all(float(text) % 1 == 0 for text in column.texts)
+    numbers = [text.strip().replace(",", ".") for text in column.texts]
+    are_numbers = all(map(NUMBER.fullmatch, numbers))
+    is_whole = are_numbers and all(float(text) % 1 == 0 for text in numbers)
     if different <= FEW_LABELS or (not are_numbers and 2 * different < rows):
         return
     if not are_numbers:

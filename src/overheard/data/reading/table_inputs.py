@@ -38,10 +38,24 @@ ID_WORDS = frozenset({"id", "ids", "pid", "uid", "idx", "index", "uuid", "guid",
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 """A number with a comma between thousands, such as 1,234,567.8."""
 
+DOTTED_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+", re.ASCII)
+"""A whole number with a dot between thousands, or a number with three decimals."""
+
+FEWEST_DOTTED = 5
+"""Different numbers with dots from which dots are doubted to be decimal signs."""
+
+SPACED_THOUSANDS = re.compile(
+    r"[+-]?\d{1,3}([ \u00a0\u2009\u202f'\u2019]\d{3})+([.,]\d+)?", re.ASCII
+)
+"""A number with blanks or apostrophes between thousands, such as 1 234,5."""
+
 COMMA_NUMBER = re.compile(
     rf"[+-]?(\d{{1,3}}(\.\d{{3}})+|\d*),\d+([eE][+-]?\d+)?|{THOUSANDS.pattern}", re.ASCII
 )
 """A number with a decimal comma, such as 1.234,5, or with one between thousands."""
+
+MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, -99999.0)
+"""Numbers that often stand for a missing one where all others are 0 or more."""
 
 Decimals = Literal["dot", "comma"]
 
@@ -160,12 +174,18 @@ def _is_constant(one: "NumberColumn | CategoryColumn") -> bool:
 def note_copies_of_labels(
     inputs: TableInputs, labels: Int64[np.ndarray, " rows"]
 ) -> tuple[str, ...]:
-    """Return a note on each column of categories whose value always says the label."""
+    """Return a note on each column whose few values always say the label."""
     notes = list[str]()
     for one in inputs.columns:
-        if isinstance(one, CategoryColumn) and 1 < len(one.column.texts) < len(labels) // 2:
-            pairs = np.unique(np.stack([one.column.codes, labels]), axis=1).shape[1]
-            if pairs == len(one.column.texts) and labels.any():
+        if isinstance(one, NumberColumn):
+            values, codes = np.unique(one.numbers, return_inverse=True)
+            most = MAX_CODES
+        else:
+            values, codes = np.unique(one.column.codes, return_inverse=True)
+            most = len(labels) // 2 - 1
+        if 1 < len(values) <= most:
+            pairs = np.unique(np.stack([codes, labels]), axis=1).shape[1]
+            if pairs == len(values) and labels.any():
                 notes.append(
                     f"Column {one.name!r} tells the label: all rows with a value have the same "
                     "one. If it is the label in other words, set left_out."
@@ -206,11 +226,42 @@ def parse_numbers(
     """Return the number that each text stands for, NaN for one that is no number; and notes.
 
     Raises:
-        DataError: if commas could be decimal signs as well as signs between thousands.
+        DataError: if commas or dots could be decimal signs as well as signs between thousands.
 
     """
     plain = [text.strip() for text in column.texts]
+    is_spaced = [SPACED_THOUSANDS.fullmatch(text) is not None for text in plain]
+    if any(is_spaced):
+        plain = [
+            re.sub(r"[^\d.,+-]", "", text) if spaced else text
+            for text, spaced in zip(plain, is_spaced, strict=True)
+        ]
+        numbers, notes = _parse_plain(path, name, column, plain, decimals)
+        told = f"Column {name!r} has blanks or apostrophes between thousands."
+        return numbers, (told, *notes)
+    return _parse_plain(path, name, column, plain, decimals)
+
+
+def _parse_plain(
+    path: Path, name: str, column: TextColumn, plain: list[str], decimals: Decimals | None
+) -> tuple[Float64[np.ndarray, " texts"], tuple[str, ...]]:
+    """Return the numbers of these texts, which stand for those of a column; and notes."""
+    dotted = [text for text in plain if "." in text and "," not in text]
+    may_be_thousands = bool(dotted) and all(map(DOTTED_THOUSANDS.fullmatch, dotted))
+    if may_be_thousands and decimals is None:
+        is_sure = any(text.count(".") > 1 for text in dotted)
+        if not is_sure and len(dotted) >= FEWEST_DOTTED and any(map(_is_below_thousand, plain)):
+            raise DataError(
+                f"{path}: column {name!r} has {dotted[0]!r}, whose dot may be a decimal sign "
+                'or stand between thousands: set decimals = "dot" or decimals = "comma" in the '
+                "plan's source"
+            )
+        if is_sure:
+            numbers = _to_numbers([text.replace(".", "").replace(",", ".") for text in plain])
+            return numbers, (f"Column {name!r} has dots between thousands.",)
     if decimals == "comma":
+        if may_be_thousands:
+            plain = [text.replace(".", "") for text in plain]
         return _to_numbers(list(map(_without_decimal_comma, plain))), ()
     numbers = _to_numbers(plain)
     odd = [text for text, one in zip(plain, numbers.tolist(), strict=True) if np.isnan(one)]
@@ -225,8 +276,18 @@ def parse_numbers(
             'or stand between thousands: set decimals = "comma" or decimals = "dot" in the '
             "plan's source"
         )
-    notes = (f"Column {name!r} has decimal commas.",)
-    return _to_numbers(list(map(_without_decimal_comma, plain))), notes
+    is_comma = np.isin(plain, with_comma)
+    cells, present = (
+        int(column.counts()[mask].sum()) for mask in (is_comma, ~column.missing())
+    )
+    told = f"Column {name!r} has decimal commas"
+    if 2 * cells < present:
+        told += f" in {cells} of {present} cells: {', '.join(odd_texts(column, is_comma, 1))}"
+    return _to_numbers(list(map(_without_decimal_comma, plain))), (f"{told}.",)
+
+
+def _is_below_thousand(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[1-9]\d{0,2}", text, re.ASCII) is not None
 
 
 def _without_decimal_comma(text: str) -> str:
@@ -257,6 +318,9 @@ def _read_column(
         return (f"Left out: column {name!r}, which is empty.",), None
     if name in settings.categories:
         return (), CategoryColumn(name, column)
+    if column.is_category and name not in settings.numbers:
+        told = f"Column {name!r} is read as categories, as the file stores it."
+        return (told,), CategoryColumn(name, column)
     numbers, notes = parse_numbers(path, name, column, settings.decimals)
     numbers = _with_booleans(column, numbers)
     odd = np.isnan(numbers) & ~missing
@@ -272,7 +336,8 @@ def _read_column(
         _refuse_odd_cells(path, name, column, odd, missing)
         return _read_categories(name, column, missing, odd)
     if np.isinf(numbers).any():
-        raise DataError(f"{path}: column {name!r} has infinity: leave the cell empty")
+        cell = next(odd_texts(column, np.isinf(numbers), 1))
+        raise DataError(f"{path}: column {name!r} has infinity, {cell}: leave the cell empty")
     values = numbers[column.codes]
     if not is_stated and (reason := _why_an_id(name, column, values, present)):
         return (f"Left out: column {name!r}, {reason}.",), None
@@ -335,7 +400,8 @@ def _read_categories(
     present, different = int(counts[~missing].sum()), int((~missing).sum())
     if present >= FEWEST_ROWS and different >= NEARLY_ALL * present:
         reason = f"with {different} different texts in {present} rows, which names rows"
-        return (f"Left out: column {name!r}, {reason}.",), None
+        told = f"Left out: column {name!r}, {reason}, such as {next(odd_texts(column, odd, 1))}"
+        return (f"{told}. If they are numbers or dates, convert them.",), None
     notes = list[str]()
     if 2 * int(counts[odd].sum()) <= present:
         notes.append(
@@ -363,8 +429,7 @@ def _why_an_id(
         return ""
     if name.startswith(("Unnamed: ", "__index_level_")):
         return "the stored index of the table"
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
-    if any(word.casefold() in ID_WORDS for word in words) or name.casefold() in ID_WORDS:
+    if _is_named_as_ids(name):
         return f"whose name says that it holds ids ({different} different in {rows} rows)"
     steps = np.diff(values)
     if different == rows and (
@@ -372,6 +437,11 @@ def _why_an_id(
     ):
         return "whose whole numbers count the rows"
     return ""
+
+
+def _is_named_as_ids(name: str) -> bool:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return any(word.casefold() in ID_WORDS for word in (*words, name))
 
 
 def _notes_on_numbers(
@@ -382,6 +452,13 @@ def _notes_on_numbers(
     different = len(np.unique(found))
     notes = list[str]()
     is_whole = bool((found % 1 == 0).all())
+    if found.min() in MISSING_CODES and (rest := found[found != found.min()]).size:
+        cells = int(column.counts()[numbers == found.min()].sum())
+        if cells > 1 and rest.min() >= 0:
+            notes.append(
+                f"Column {name!r}: {found.min():g} stands in {cells} cells and is read as a "
+                "number: if it stands for a missing one, leave these cells empty."
+            )
     if any(re.fullmatch(r"0\d+", text) for text in column.texts) and is_whole:
         notes.append(
             f"Column {name!r} has numbers that begin with 0: if they are codes, set categories."
@@ -390,6 +467,11 @@ def _notes_on_numbers(
         notes.append(
             f"Column {name!r} has a different whole number in nearly every row: if these are "
             "ids, set left_out."
+        )
+    elif is_whole and _is_named_as_ids(name) and different > 2:
+        notes.append(
+            f"Column {name!r} is read as numbers, but its name says that it holds ids: name it "
+            "as user, or set left_out."
         )
     return tuple(notes)
 

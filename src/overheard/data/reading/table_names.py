@@ -13,7 +13,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.arrays import checked_names
 from overheard.data.reading.tables import CategoricalColumn
-from overheard.data.reading.text_table import TextColumn, merge_texts
+from overheard.data.reading.text_table import MISSING_VALUES, TextColumn, merge_texts
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 """A number that may stand as a name, such as 7, 007 or 1E1."""
@@ -127,7 +127,12 @@ def equal_numbers(texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def note_names_alike(name: str, column: CategoricalColumn, noun: str) -> tuple[str, ...]:
-    """Return a note on names that differ by spelling alone, or are one number; they stay."""
+    """Return a note on names that may be no names, or are one in two spellings; they stay."""
+    if missing := [text for text in column.names if text.strip() in MISSING_VALUES]:
+        return (
+            f"Column {name!r}: {_quoted(missing)} is one of the {noun}, as written. If it "
+            "stands for a missing one, drop those rows.",
+        )
     alike = [*spelled_alike(column.names), *equal_numbers(column.names)]
     if not alike:
         return ()

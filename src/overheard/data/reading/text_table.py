@@ -48,11 +48,13 @@ class TextColumn:
     Args:
         codes: by row, the number of its text.
         texts: the different texts.
+        is_category: whether the file stores its numbers as categories.
 
     """
 
     codes: Int64[np.ndarray, " rows"]
     texts: tuple[str, ...]
+    is_category: bool = False
 
     def cells(self) -> list[str]:
         """Return the text of each row."""
@@ -306,8 +308,10 @@ def _text_column(
     """Return the texts of a column; an empty cell is an empty text."""
     import pyarrow as pa
 
+    is_category = False
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+        is_category = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise DataError(
             f"{path}: column {name!r} has neither numbers, strings nor dates: convert or drop "
@@ -319,7 +323,7 @@ def _text_column(
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     texts = encoded.dictionary.to_pylist()
     if not is_csv or not any(text.startswith(" ") for text in texts):
-        return TextColumn(codes, tuple(texts))
+        return TextColumn(codes, tuple(texts), is_category)
     return merge_texts(TextColumn(codes, tuple(texts)), [text.lstrip(" ") for text in texts])
 
 
