@@ -147,6 +147,16 @@ def test_a_model_that_knows_nothing_shows_neither_scale_nor_order(tmp_path: Path
     assert found.guess == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("scale", ["as_written", "standardised"])
+def test_a_model_that_has_learnt_little_shows_no_order_and_no_scale(
+    tmp_path: Path, scale: Scale
+) -> None:
+    # Outputs are nearly equal, and the largest one is that of another class.
+    recorded = model(0.001, 70, (2, 0, 1))
+    found, warnings = trial(tmp_path, recorded, scale, noise=60)
+    assert (found.fitting_scale, found.order, warnings) == (None, (), "")
+
+
 def test_a_network_that_is_not_at_hand_is_not_tried(tmp_path: Path) -> None:
     write_spare(tmp_path / "spare.npz")
     source = Own(str(tmp_path / "spare.npz"))

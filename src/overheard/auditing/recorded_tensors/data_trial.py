@@ -47,6 +47,10 @@ MOST_UPDATES = 50
 CLEAR_PART = 0.2
 """Smallest part of the updates of the first layer that another scale must explain."""
 
+LEARNT_LOSS = 0.8
+"""Largest mean loss, relative to that of a guess, of a model that has learnt its classes. One
+that has learnt little puts out any order of classes, and does a little better on any scale."""
+
 EXAMPLES_PER_CLASS = 5
 """Fewest examples of a class, on average, from which an order of classes can be told."""
 
@@ -175,7 +179,9 @@ class _Outputs:
 
         It shows a fit before the accuracy does.
         """
-        order = self.fitting_order() or range(self.logits.shape[1])
+        return self._losses(self.fitting_order() or tuple(range(self.logits.shape[1])))
+
+    def _losses(self, order: tuple[int, ...]) -> Float[Tensor, " examples"]:
         logits = self.logits[:, torch.tensor(order).argsort()]
         losses = torch.nn.functional.cross_entropy(logits, self.labels, reduction="none")
         return losses.nan_to_num(nan=1e6, posinf=1e6)
@@ -193,7 +199,20 @@ class _Outputs:
         if len(self.labels) < EXAMPLES_PER_CLASS * len(recall):
             return ()
         is_clear = gain > max(FITS_BETTER, STANDARD_ERRORS * error)
-        return tuple(labels.tolist()) if is_clear else ()
+        order = tuple(labels.tolist())
+        return order if is_clear and self._has_learnt(order) else ()
+
+    def has_learnt(self) -> bool:
+        """Whether the model has learnt the classes, in the order that fits best."""
+        return self._has_learnt(self.fitting_order() or tuple(range(self.logits.shape[1])))
+
+    def _has_learnt(self, order: tuple[int, ...]) -> bool:
+        recall, _ = self._recall()
+        outputs = range(len(order))
+        # A model that is too sure of itself has a large loss, but is often right.
+        is_often_right = float(recall[outputs, order].mean()) > (1 + 1 / len(order)) / 2
+        loss = float(self._losses(order).mean())
+        return is_often_right or loss < LEARNT_LOSS * np.log(len(order))
 
     def _recall(self) -> tuple[Float[Tensor, "outputs labels"], float]:
         """Return the share of each label's examples for which each output is the largest.
@@ -215,7 +234,7 @@ def _fitting_scale(trials: dict[Scale, _Outputs], scale: Scale) -> Scale | None:
     gains = losses[scale] - losses[best]
     error = float(gains.std(correction=0)) / np.sqrt(len(gains))
     is_clear = float(gains.mean()) > STANDARD_ERRORS * error
-    return best if is_clear else None
+    return best if is_clear and trials[best].has_learnt() else None
 
 
 def _first_layer(network: nn.Module, inputs: int) -> str:
