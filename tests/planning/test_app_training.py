@@ -35,6 +35,11 @@ def values(training: AppTraining) -> dict[str, object]:
         ("from torch import optim", "optim.Adam(p)", ("adam", 0.001, 0.0, 0.0)),
         ("import torch.optim as o", "o.SGD(p, 0.1, 0.9)", ("sgd", 0.1, 0.9, 0.0)),
         ("from torch.optim import AdamW as A", "A(p, 3e-4)", ("adamw", 3e-4, 0.0, 0.01)),
+        (
+            "from torch import optim; from functools import partial",
+            "partial(optim.AdamW, lr=3e-4)",
+            ("adamw", 3e-4, 0.0, 0.01),
+        ),
         ("import torch.optim", "torch.optim.Adadelta(p)", ("adadelta", 1.0, 0.0, 0.0)),
         (
             "from torch.optim import SGD",
@@ -95,6 +100,14 @@ def test_what_a_recipe_cannot_state_is_told(call: str, what: str):
 )
 def test_defaults_that_are_written_out_change_nothing(call: str):
     assert not read(task=f"from torch import optim\n{call}\n").beyond
+
+
+@pytest.mark.parametrize("change", ["group['lr'] = 0.1", "group['lr'] *= 0.9"])
+def test_a_rate_that_is_changed_later_is_told(change: str):
+    code = "import torch\nsteps = torch.optim.SGD(p, lr=1)\nfor group in steps.param_groups:\n"
+    assert read(task=f"{code}    {change}\n").beyond == (
+        "a learning rate that is changed later",
+    )
 
 
 def test_label_smoothing_is_a_setting():

@@ -158,8 +158,15 @@ class _Code:
         """Yield the calls that make an optimizer of torch."""
         for place, call in self._calls:
             parts = self.dotted(call.func, place).split(".")
+            if parts == ["functools", "partial"] and call.args:
+                # The same call, but for the parameters, which are given later.
+                parts = self.dotted(call.args[0], place).split(".")
+                later = [ast.Constant(None), *call.args[1:]]
+                made = ast.copy_location(ast.Call(call.args[0], later, call.keywords), call)
+            else:
+                made = call
             if parts[:2] == ["torch", "optim"] and len(parts) == 3 and parts[2][0].isupper():
-                yield place, call
+                yield place, made
 
     def batch_sizes(self) -> Iterator[_Found]:
         """Yield the batch sizes of the data loaders that shuffle, or else of all."""
@@ -201,6 +208,13 @@ class _Code:
 
     def other_steps(self) -> Iterator[str]:
         """Yield what changes the training beside the optimizer."""
+        for _, node in self._nodes:
+            match node:
+                case (
+                    ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value="lr"))])
+                    | ast.AugAssign(target=ast.Subscript(slice=ast.Constant(value="lr")))
+                ):
+                    yield "a learning rate that is changed later"
         for place, call in self._calls:
             dotted = self.dotted(call.func, place)
             last = dotted.rpartition(".")[2]
