@@ -21,7 +21,7 @@ from overheard.consistency.evidence import (
     multiply,
 )
 from overheard.consistency.message_faults import FaultFinder, SampledReply
-from overheard.consistency.samples import Sample, SamplePlan, plan_sample, thin
+from overheard.consistency.samples import Sample, SamplePlan, are_finite, plan_sample, thin
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import ReceivedUpdate, ServerState, mean_factors
 from overheard.core.errors import PlanError
@@ -87,7 +87,6 @@ class EvidenceCollector:
         self.adaptive = list[AdaptiveEvidence]()
         self.kept = list[tuple[int, ClientReplies, float]]()
         self.replied_rounds = 0
-        self.idle_rounds = set[int]()
 
     def add(self, messages: Sequence[Message]) -> None:
         """Add all messages of the next round."""
@@ -96,7 +95,8 @@ class EvidenceCollector:
             self._pending = self._before = None
             self._forget()
             return
-        number = broadcast.round
+        number, bodies = broadcast.round, _replies(messages)
+        self.replied_rounds += bool(bodies)
         sample = self._read_broadcast(broadcast)
         if not sample.is_finite:
             self._pending = self._before = None
@@ -107,12 +107,8 @@ class EvidenceCollector:
         if self._pending is not None and self._pending.round == number - 1:
             self._finish(self._pending)
         self._before, self._pending = self._pending, None
-        bodies = _replies(messages)
         if bodies:
-            self.replied_rounds += 1
             self._pending = self._sample_replies(number, sample, bodies)
-        if self._pending is None:
-            self.idle_rounds.add(number)
 
     def _read_broadcast(self, message: Message) -> Sample:
         assert isinstance(message.body, Broadcast)
@@ -147,7 +143,7 @@ class EvidenceCollector:
         for index, message in enumerate(bodies):
             assert isinstance(message.body, Update | Aggregate)
             numbers = self._plan.read(message.body.delta).flat(names)
-            if not bool(numbers.sum().isfinite()):
+            if not are_finite(numbers):
                 is_finite = False
                 self._faults.add_unreadable(number, message.sender)
                 continue
@@ -249,7 +245,10 @@ class EvidenceCollector:
     def _predict(
         self, number: int, start: Tensor, vectors: Mapping[str, Tensor]
     ) -> Tensor | None:
-        """Return the change that the stated algorithm predicts; None if none is known."""
+        """Return the change that the stated algorithm predicts; None if none is known.
+
+        With absurd settings it is not finite, so that nothing is known.
+        """
         algorithm = self._statement.algorithm
         mean = vectors.get("stated")
         if algorithm is None or mean is None:
@@ -259,7 +258,8 @@ class EvidenceCollector:
         state = ServerState({"all": start}, self._memory)
         after = algorithm.next_state(number, state, {"all": mean}, ())
         self._memory = after.memory
-        return after.weights["all"] - start
+        change = after.weights["all"] - start
+        return change if are_finite(change) else None
 
     def _forget(self) -> None:
         """Note that a step is unknown, on which the memory of a server depends."""

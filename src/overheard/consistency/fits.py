@@ -115,12 +115,12 @@ def judge(case: ReadingCase, step: ServerStep, rounds: Sequence[Tested]) -> Cand
 
 
 def fit_stated(rounds: Rounds, algorithm: Algorithm | None) -> Candidate:
-    """Return how well the stated step leads on; FedAvg if none is stated."""
+    """Return how well the stated step leads on; FedAvg if no step is stated or known."""
     is_known = any(one.has({"predicted": 1.0}) for one in rounds)
     name = "predicted" if is_known else "examples"
     left = {"c0": 1.0, name: -1.0}
     tested = _test_all(rounds, left, STATED, name)
-    step = ServerStep("fed_avg" if algorithm is None else algorithm.name)
+    step = ServerStep(algorithm.name if algorithm is not None and is_known else "fed_avg")
     return judge(STATED, step, tested)
 
 

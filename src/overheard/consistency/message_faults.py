@@ -118,12 +118,8 @@ class FaultFinder:
     @property
     def are_all_zero(self) -> bool:
         """Whether all replies of the recording are zero."""
-        return bool(self._replies) and self._counts(ZERO) == sum(self._replies.values())
-
-    @property
-    def are_all_codes(self) -> bool:
-        """Whether all replies of the recording consist of whole numbers."""
-        return bool(self._replies) and self._counts(CODES) == sum(self._replies.values())
+        replies = sum(self._replies.values())
+        return replies > 0 and len(self._found.get(ZERO, ())) == replies
 
     def add(
         self, number: int, replies: Sequence[SampledReply], broadcast: Float[Tensor, " numbers"]
@@ -206,9 +202,6 @@ class FaultFinder:
                 MessageFault(numbers[0], sender, said, MENDS[fault], is_refusal, explained)
             )
         return found
-
-    def _counts(self, fault: str) -> int:
-        return len(self._found.get(fault, ()))
 
     def _faults_of(self, reply: SampledReply, start: Tensor) -> list[str]:
         numbers, body = reply.numbers, reply.body

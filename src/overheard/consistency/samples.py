@@ -8,6 +8,7 @@ from typing import final
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import hardshrink
 
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
@@ -21,6 +22,13 @@ MOST_STATED = 2**62
 
 MOST_IN_ALL = 2**16
 """Most numbers of a model: 50 rounds of 10 clients then take some 1.5 seconds."""
+
+LARGEST = torch.finfo(torch.float32).max
+"""Largest number of a model; the squares of squares of larger ones are infinite."""
+
+SMALLEST = 2.0**-149
+"""Smallest number of 32 bits. The squares of squares of smaller ones are zero, so that these
+are taken for zero."""
 
 SUM_IN_SINGLE = 2**-21
 """Relative error of a sum that a server computes in 32 bits: four distances of numbers."""
@@ -99,12 +107,12 @@ class Sample:
 
     def flat(self, names: Iterable[str]) -> Float[Tensor, " numbers"]:
         """Return the numbers of these tensors one after the other, in float64."""
-        return torch.cat([self.parts[name].double() for name in names])
+        return hardshrink(torch.cat([self.parts[name].double() for name in names]), SMALLEST)
 
     @property
     def is_finite(self) -> bool:
-        """Whether no number is NaN or infinite."""
-        return all(bool(part.isfinite().all()) for part in self.parts.values())
+        """Whether no number is NaN, infinite, or too large to calculate with."""
+        return all(are_finite(part) for part in self.parts.values())
 
     @property
     def precision(self) -> float:
@@ -114,6 +122,11 @@ class Sample:
         """
         epsilons = [max(_precision(part), SUM_IN_SINGLE) for part in self.parts.values()]
         return max(epsilons, default=0.0)
+
+
+def are_finite(numbers: Tensor) -> bool:
+    """Return whether no number is NaN, infinite, or too large to calculate with."""
+    return not len(numbers) or float(numbers.abs().max()) <= LARGEST
 
 
 def plan_sample(shapes: Shapes) -> SamplePlan:

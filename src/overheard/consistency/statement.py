@@ -17,6 +17,7 @@ from overheard.algorithms.fed_prox import FedProx
 from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.algorithms.scaffold import Scaffold
 from overheard.archive.manifest import SIMULATION, Manifest
+from overheard.consistency.samples import LARGEST
 from overheard.core.algorithm.algorithm import Algorithm
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = MappingProxyType(
@@ -86,7 +87,9 @@ def state_step(manifest: Manifest, accept: str = "") -> StatedStep:
         for one in manifest.defenses
         if one.mechanism is not None and one.mechanism.noised_at == "server"
     ]
-    return StatedStep(algorithm, max(noises, default=0.0), manifest.framework, accept)
+    # Larger noise than any number of a model is none that was added.
+    noise = max((one for one in noises if one <= LARGEST), default=0.0)
+    return StatedStep(algorithm, noise, manifest.framework, accept)
 
 
 def parse_algorithm(text: str) -> Algorithm | None:
