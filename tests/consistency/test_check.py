@@ -6,6 +6,7 @@ import torch
 from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
+from overheard.consistency import collector
 from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import Algorithm
@@ -301,3 +302,29 @@ def test_tensors_that_only_some_rounds_have_break_no_memory() -> None:
     algorithm = FedAvgM(rate=0.7, momentum=0.8)
     proof = check(record(simulate(Setting(algorithm)), store), StatedStep(algorithm))
     assert proof.outcome == "follows"
+
+
+def test_a_long_recording_is_judged_by_rounds_that_are_spread_over_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "MOST_ROUNDS", 16)
+    proof = check(record(simulate(Setting(rounds=60))))
+    assert proof.outcome == "follows"
+    assert proof.stated is not None
+    numbers = list(proof.stated.residuals)
+    assert 8 <= len(numbers) <= 16
+    # Each second of the rounds, and each of their four quarters, has its share.
+    assert 0.3 <= sum(one % 2 for one in numbers) / len(numbers) <= 0.7
+    assert {one // 15 for one in numbers} == {0, 1, 2, 3}
+
+
+def test_a_long_recording_of_which_each_second_round_is_misread_does_not_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "MOST_ROUNDS", 8)
+
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        delta = minus(local, start)
+        return delta if number % 2 else {name: -one for name, one in delta.items()}
+
+    assert check(record(simulate(Setting(rounds=30)), store)).outcome != "follows"

@@ -33,6 +33,13 @@ KEPT_NUMBERS = 2**22
 KEPT_ROUNDS = 12
 """Most rounds of which single replies are kept, to tell why their mean does not fit."""
 
+MOST_ROUNDS = 128
+"""Most rounds of which the products are kept; a result then takes up to two seconds."""
+
+GOLDEN = 2654435769
+"""2**32 times the golden ratio less 1. Its multiples are spread evenly modulo 2**32, and so is
+each second or third of them."""
+
 MEANS = ("examples", "equal", "stated")
 """The weights of the mean: numbers of examples, all alike, or those of the stated algorithm."""
 
@@ -64,7 +71,9 @@ class SampledRound:
 
 @final
 class EvidenceCollector:
-    """Collects evidence; keeps the last broadcasts, and products of each round.
+    """Collects evidence; keeps the last broadcasts, and products of at most `MOST_ROUNDS`.
+
+    These rounds are spread evenly over the recording, whatever repeats in it.
 
     Args:
         statement: what is stated of the server's step.
@@ -83,6 +92,7 @@ class EvidenceCollector:
         self._is_memory_whole = True
         self._tracks = AdaptiveTracks(statement.algorithm)
         self._kept_numbers = 0
+        self._share = 1.0
         self.rounds = list[StepEvidence]()
         self.adaptive = list[AdaptiveEvidence]()
         self.kept = list[tuple[int, ClientReplies, float]]()
@@ -214,15 +224,16 @@ class EvidenceCollector:
             vectors["predicted"] = predicted
         rounding = ROUNDING * self._broadcasts[done.round + 1].precision
         small, few = thin(len(start)), thin(len(start), MOST_NUMBERS)
-        self.adaptive.append(
-            self._tracks.advance(
-                done.round, {name: one[few] for name, one in vectors.items()}, rounding
-            )
+        adaptive = self._tracks.advance(
+            done.round, {name: one[few] for name, one in vectors.items()}, rounding
         )
         clients = replace(
             done.replies, changes={name: one[small] for name, one in changes.items()}
         )
         self._keep_replies(done.round, clients, rounding / ROUNDING)
+        if not _is_in_share(done.round, self._share):
+            return
+        self.adaptive.append(adaptive)
         moved = _moved_numbers(self._plan, names, vectors)
         if moved is not None:
             vectors = _select(vectors, moved)
@@ -241,6 +252,12 @@ class EvidenceCollector:
                 find_cancelling(clients),
             )
         )
+        if len(self.rounds) > MOST_ROUNDS:
+            self._share /= 2
+            self.rounds = [one for one in self.rounds if _is_in_share(one.round, self._share)]
+            self.adaptive = [
+                one for one in self.adaptive if _is_in_share(one.round, self._share)
+            ]
 
     def _predict(
         self, number: int, start: Tensor, vectors: Mapping[str, Tensor]
@@ -271,6 +288,11 @@ class EvidenceCollector:
         if len(self.kept) < KEPT_ROUNDS and self._kept_numbers + size <= KEPT_NUMBERS:
             self._kept_numbers += size
             self.kept.append((number, clients, precision))
+
+
+def _is_in_share(number: int, share: float) -> bool:
+    """Return whether a round is in a share of all rounds; smaller shares are parts of it."""
+    return number * GOLDEN % 2**32 < share * 2**32
 
 
 def _replies(messages: Sequence[Message]) -> tuple[Message, ...]:
