@@ -79,3 +79,12 @@ def test_noise_that_is_larger_than_any_number_is_not_taken_for_stated() -> None:
     assert statement.noise == 0
     assert check(record(simulate(), read_twice), statement).outcome == "contradicts"
     assert check(record(simulate()), StatedStep(FedAvg(), 1e30)).outcome == "follows"
+
+
+def test_hidden_weights_of_a_mean_do_not_explain_replies_of_an_absurd_size() -> None:
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        return {name: 1e30 * one for name, one in minus(local, start).items()}
+
+    found = check(record(simulate(), store))
+    assert found.outcome == "contradicts"
+    assert "more than 10,000 times as large as the model" in found.finding

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from overheard.consistency.evidence import ROUNDING, ClientReplies, Rounds, StepEvidence
 from overheard.consistency.fits import (
+    RATES,
     SHARE_OF_ROUNDS,
     SMALL_MEAN,
     Candidate,
@@ -175,7 +176,8 @@ def _solve_cone(
 ) -> tuple[list[float], Float[Tensor, " numbers"]] | None:
     """Return the factors of 0 or more, fitted on one half of the numbers, and their sum.
 
-    None if there are as many vectors as numbers, so that any change would fit.
+    None if there are as many vectors as numbers, so that any change would fit, or if the
+    factors are no weights of a mean times a rate.
     """
     fit = vectors[:, ::2].numpy()
     if not 0 < len(fit) < fit.shape[1]:
@@ -183,6 +185,8 @@ def _solve_cone(
     try:
         factors, _ = nnls(fit.T, change[::2].numpy())
     except RuntimeError:  # no convergence
+        return None
+    if not RATES[0] <= float(factors.sum()) <= RATES[1]:
         return None
     return [float(one) for one in factors], torch.from_numpy(factors) @ vectors
 
