@@ -7,6 +7,7 @@ from overheard.algorithms.adaptive import FedAdagrad, FedAdam, FedYogi
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_avg_m import FedAvgM
 from overheard.consistency import collector
+from overheard.consistency.message_faults import FaultFinder
 from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import Algorithm
@@ -328,3 +329,16 @@ def test_a_long_recording_of_which_each_second_round_is_misread_does_not_follow(
         return delta if number % 2 else {name: -one for name, one in delta.items()}
 
     assert check(record(simulate(Setting(rounds=30)), store)).outcome != "follows"
+
+
+def test_of_many_replies_a_smaller_sample_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "KEPT_NUMBERS", 2**10)
+    rounds = record(simulate(Setting(clients=9, shapes={"w": (600,)})))
+    evidence = collector.EvidenceCollector(StatedStep(), FaultFinder())
+    for messages in rounds[:2]:
+        evidence.add(messages)
+    assert check(rounds).outcome == "follows"
+    monkeypatch.setattr(collector, "KEPT_NUMBERS", 2**12)
+    evidence.add(rounds[2])
+    ((_, kept, _),) = evidence.kept
+    assert kept.deltas.shape == (9, 200)

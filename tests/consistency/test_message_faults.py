@@ -3,6 +3,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from overheard.consistency import message_faults
 from overheard.consistency.message_faults import FaultFinder, SampledReply
 from overheard.consistency.proof import MessageFault
 from overheard.core.messages import Update
@@ -134,3 +135,14 @@ def test_one_example_of_each_client_is_told() -> None:
     assert "in all 2 replies the reply reports one example" in fault.fault
     assert not fault.is_refusal
     assert faults_of([reply(client(0), noise(0), 1), reply(client(1), noise(1), 2)]) == ()
+
+
+def test_of_more_clients_than_are_kept_the_latest_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(message_faults, "KEPT_NUMBERS", 2 * len(START))
+    clients = [client(number) for number in range(4)]
+    same = [reply(party, noise(number)) for number, party in enumerate(clients)]
+    (fault,) = faults_of(same, same[2:])
+    assert fault.fault == f"in all 2 replies {message_faults.REPEATED}"
+    assert faults_of(same, same[:2]) == ()

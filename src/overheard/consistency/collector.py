@@ -21,7 +21,14 @@ from overheard.consistency.evidence import (
     multiply,
 )
 from overheard.consistency.message_faults import FaultFinder, SampledReply
-from overheard.consistency.samples import Sample, SamplePlan, are_finite, plan_sample, thin
+from overheard.consistency.samples import (
+    MOST_OF_A_CLIENT,
+    Sample,
+    SamplePlan,
+    are_finite,
+    plan_sample,
+    thin,
+)
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import ReceivedUpdate, ServerState, mean_factors
 from overheard.core.errors import PlanError
@@ -29,6 +36,9 @@ from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weigh
 
 KEPT_NUMBERS = 2**22
 """Most numbers of single replies that are kept, from the first rounds on."""
+
+FEWEST_OF_A_CLIENT = 2**8
+"""Fewest numbers of the smaller sample of a reply, however many replies a round has."""
 
 KEPT_ROUNDS = 12
 """Most rounds of which single replies are kept, to tell why their mean does not fit."""
@@ -148,7 +158,7 @@ class EvidenceCollector:
             for kind in factors
         }
         means = {kind: torch.zeros_like(start) for kind in kinds.values()}
-        small, is_finite = thin(len(start)), True
+        small, is_finite = _thin_replies(len(start), len(bodies)), True
         replies, rows = list[SampledReply](), list[Tensor]()
         for index, message in enumerate(bodies):
             assert isinstance(message.body, Update | Aggregate)
@@ -223,7 +233,7 @@ class EvidenceCollector:
         if predicted is not None:
             vectors["predicted"] = predicted
         rounding = ROUNDING * self._broadcasts[done.round + 1].precision
-        small, few = thin(len(start)), thin(len(start), MOST_NUMBERS)
+        small, few = _thin_replies(len(start), done.count), thin(len(start), MOST_NUMBERS)
         adaptive = self._tracks.advance(
             done.round, {name: one[few] for name, one in vectors.items()}, rounding
         )
@@ -288,6 +298,14 @@ class EvidenceCollector:
         if len(self.kept) < KEPT_ROUNDS and self._kept_numbers + size <= KEPT_NUMBERS:
             self._kept_numbers += size
             self.kept.append((number, clients, precision))
+
+
+def _thin_replies(length: int, replies: int) -> slice:
+    """Return which places of a sample are in that of each reply, fewer if replies are many."""
+    most = MOST_OF_A_CLIENT
+    while most > FEWEST_OF_A_CLIENT and most * replies > KEPT_NUMBERS:
+        most //= 2
+    return thin(length, most)
 
 
 def _is_in_share(number: int, share: float) -> bool:

@@ -28,6 +28,9 @@ LARGEST_CODE = 2**20
 SHARE_WHOLE = 0.9
 """Share of the numbers that must be whole; biases may be sent as they are."""
 
+KEPT_NUMBERS = 2**24
+"""Most numbers of last replies that are kept: 64 MB, for 4,096 clients or more."""
+
 FEWEST_NUMBERS = 8
 """Fewest numbers of a model that are the same, or whole, by more than chance."""
 
@@ -112,6 +115,7 @@ class FaultFinder:
         self._found = dict[str, list[tuple[int, Party | None]]]()
         self._replies = dict[Party, int]()
         self._rounds_of_several = 0
+        self._compared = 0
         self._last = dict[Party, tuple[Tensor, Tensor]]()
         self._broadcast: Tensor | None = None
 
@@ -137,6 +141,7 @@ class FaultFinder:
             return
         for reply in replies:
             self._replies[reply.sender] = self._replies.get(reply.sender, 0) + 1
+            self._compared += reply.sender in self._last
             for fault in self._faults_of(reply, start):
                 self._found.setdefault(fault, []).append((number, reply.sender))
         if len(replies) > 1:
@@ -145,7 +150,10 @@ class FaultFinder:
             if bool(first.any()) and all(torch.equal(first, one) for one in others):
                 self._found.setdefault(EQUAL, []).append((number, None))
         for reply in replies:
+            self._last.pop(reply.sender, None)
             self._last[reply.sender] = (reply.numbers, start)
+            if len(self._last) * len(start) > KEPT_NUMBERS:
+                del self._last[next(iter(self._last))]
         self._broadcast = start
 
     def add_unreadable(self, number: int, sender: Party) -> None:
@@ -183,8 +191,7 @@ class FaultFinder:
         """Return in how many places a fault can be at most."""
         if fault == EQUAL:
             return self._rounds_of_several
-        replies = sum(self._replies.values())
-        return replies - len(self._replies) if fault in {REPEATED, STALE} else replies
+        return self._compared if fault in {REPEATED, STALE} else sum(self._replies.values())
 
     def _faults_by_sender(
         self, fault: str, places: Sequence[tuple[int, Party | None]], *, is_refusal: bool

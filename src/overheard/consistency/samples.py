@@ -153,7 +153,7 @@ def _count_numbers(shape: Sequence[int]) -> int:
     return count
 
 
-def thin(length: int, most: int = MOST_OF_A_CLIENT) -> slice:
+def thin(length: int, most: int) -> slice:
     """Return which places of a sample are in a smaller one."""
     return slice(None, None, -(-length // most))
 
