@@ -112,6 +112,17 @@ def test_gradients_are_found_with_their_rate(algorithm: Algorithm, store: object
     assert f"--kind gradients --rate {rate:g}" in proof.mend
 
 
+@pytest.mark.parametrize("clients", [1, 4])
+@pytest.mark.parametrize("store", [as_gradients, as_gradients_read_as_weights])
+def test_gradients_with_models_saved_after_their_aggregation_are_found(
+    clients: int, store: Store
+) -> None:
+    proof = check(record(simulate(Setting(clients=clients)), store, model=model_after))
+    assert proof.outcome == "contradicts"
+    assert "--kind gradients --rate 0.25" in proof.mend
+    assert 'saved = "after"' in proof.mend
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
 def test_models_saved_after_their_aggregation_are_found(algorithm: Algorithm) -> None:
     proof = check(record(simulate(Setting(algorithm)), model=model_after))

@@ -73,6 +73,40 @@ def test_other_aggregations_are_no_contradiction(aggregate, reason: Reason) -> N
     assert "--kind differences" in wrong.mend
 
 
+class ChangingRate:
+    """Multiplies the mean of the replies by a falling rate."""
+
+    def __init__(self) -> None:
+        self.rate = 1.0
+
+    def __call__(self, updates: Sequence[Update]) -> Model:
+        self.rate *= 0.7
+        examples = [one.examples or 0 for one in updates]
+        return {
+            name: self.rate
+            * sum(
+                one.delta[name] * number / sum(examples)
+                for one, number in zip(updates, examples, strict=True)
+            )
+            for name in updates[0].delta
+        }
+
+
+def as_gradients(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+    return minus(minus(run.models[number], local), start)
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+def test_a_rate_that_changes_is_told_from_hidden_weights(clients: int) -> None:
+    run = simulate(Setting(clients=clients, aggregate=ChangingRate()))
+    proof = check(record(run))
+    assert (proof.outcome, proof.reason) == ("cannot tell", Reason.CHANGING_RATE)
+    assert proof.allows_no_leak("updates")
+    wrong = check(record(run, as_gradients))
+    assert wrong.outcome == "contradicts"
+    assert "where RATE is the learning rate of the server" in wrong.mend
+
+
 class Noise:
     """Adds Gaussian noise to the mean by examples."""
 

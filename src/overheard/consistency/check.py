@@ -293,6 +293,8 @@ def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:
     mend = other.case.mend
     if rate is not None and is_linear:
         mend = mend.replace("RATE", f"{rate:.6g}")
+    elif "RATE" in mend:
+        mend = f"{mend}, where RATE is the learning rate of the server"
     return RecordingProof(
         "contradicts", stated=stated.fit, best=other.fit, mend=mend, otherwise=other.case.words
     )

@@ -33,6 +33,9 @@ class Reason(StrEnum):
         "the weights of the replies in the mean are hidden: neither the numbers of examples "
         "nor equal weights fit"
     )
+    CHANGING_RATE = (
+        "the server multiplies the mean of the replies by another rate in each round"
+    )
     NOT_A_MEAN = "the server does not take the mean of the replies, but stays between them"
     NOISE = "the server adds noise of unstated size to the mean of the replies"
     ASYNCHRONOUS = "the server also uses replies of earlier rounds in a step"
@@ -44,6 +47,7 @@ class Reason(StrEnum):
         """Whether the updates were nevertheless found to have the right size and direction."""
         return self in {
             Reason.HIDDEN_COUNTS,
+            Reason.CHANGING_RATE,
             Reason.NOT_A_MEAN,
             Reason.NOISE,
             Reason.ASYNCHRONOUS,

@@ -90,7 +90,9 @@ BASE_MEND = (
 )
 
 
-def _after(words: str, mend: str, reading: Reading, part: Part, **more: float) -> ReadingCase:
+def _after(
+    words: str, mend: str, reading: Reading, part: Part, sign: int = 1, **more: float
+) -> ReadingCase:
     both = AFTER_MEND if not mend else f"{AFTER_MEND}; and {mend}"
     return ReadingCase(
         f"{words}, and the models are those after the aggregation",
@@ -98,6 +100,7 @@ def _after(words: str, mend: str, reading: Reading, part: Part, **more: float) -
         reading,
         part,
         more,
+        sign,
         target="c1",
         saved="after",
     )
@@ -131,6 +134,12 @@ OTHER_READINGS = (
         "weights",
         "-b",
         c1=1.0,
+    ),
+    _after(
+        "they are gradients, which the server subtracts", GRADIENTS_MEND, "gradients", "", -1
+    ),
+    _after(
+        "they are gradients that were read as weights", GRADIENTS_MEND, "gradients", "+b", -1
     ),
     ReadingCase(
         "they began from the broadcast of the round before",

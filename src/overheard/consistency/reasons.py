@@ -31,6 +31,9 @@ ONE_REPLY = 0.99
 FEWEST_NUMBERS = 128
 """Fewest numbers of a model whose shares and correlations mean anything."""
 
+SHARE_ERROR = 0.01
+"""Largest error of a fitted share of a reply in the mean."""
+
 SHARE_BETWEEN = 0.99
 """Share of the numbers of a next broadcast that lie between the replies."""
 
@@ -67,8 +70,16 @@ def find_reason(kept: KeptRounds, rounds: Rounds, *, has_unseen: bool) -> Reason
     """
     weights = [_weights(one, STATED, rounding) for _, one, rounding in kept]
     if _is_usual(weights, lambda one: one is not None):
-        alone = _is_usual(weights, lambda one: one is not None and _takes_one(one))
-        return Reason.NOT_A_MEAN if alone else Reason.HIDDEN_COUNTS
+        if _is_usual(weights, lambda one: one is not None and _takes_one(one)):
+            return Reason.NOT_A_MEAN
+        found = [
+            (one, factors)
+            for (_, one, _), factors in zip(kept, weights, strict=True)
+            if factors is not None
+        ]
+        if _is_usual(found, lambda pair: _are_known_shares(*pair)):
+            return Reason.CHANGING_RATE
+        return Reason.HIDDEN_COUNTS
     tests: tuple[tuple[Reason, Callable[[], bool]], ...] = (
         (
             Reason.NOT_A_MEAN,
@@ -204,6 +215,18 @@ def _weights(one: ClientReplies, case: ReadingCase, rounding: float) -> list[flo
 
 def _takes_one(weights: Sequence[float]) -> bool:
     return len(weights) > 1 and max(weights) >= ONE_REPLY * sum(weights)
+
+
+def _are_known_shares(one: ClientReplies, factors: Sequence[float]) -> bool:
+    """Return whether factors are the shares of the mean, times any rate."""
+    total, count = sum(factors), len(factors)
+    return total > 0 and any(
+        all(
+            abs(factor / total - share) <= SHARE_ERROR
+            for factor, share in zip(factors, shares, strict=True)
+        )
+        for shares in (one.shares, (1 / count,) * count)
+    )
 
 
 def _fits_robust(one: ClientReplies, case: ReadingCase, rounding: float) -> bool:
