@@ -26,6 +26,7 @@ from overheard.consistency.fits import (
     mixed_senders,
 )
 from overheard.consistency.message_faults import FaultFinder, list_rounds
+from overheard.consistency.noise import find_reading_with_noise
 from overheard.consistency.proof import (
     MessageFault,
     Reason,
@@ -33,11 +34,10 @@ from overheard.consistency.proof import (
     ServerStep,
     describe_step,
 )
-from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, MixedCase
+from overheard.consistency.readings import MIXED_CASES, OTHER_READINGS, STATED, MixedCase
 from overheard.consistency.reasons import (
     find_other_reading,
     find_reason,
-    follows_with_noise,
     follows_with_rounding,
 )
 from overheard.consistency.statement import StatedStep
@@ -128,16 +128,16 @@ class RecordingCheck:
 
     def _decide(self) -> RecordingProof:
         rounds, tracks = self._evidence.rounds, self._evidence.adaptive
-        if not self._evidence.replied_rounds:
-            return RecordingProof("cannot tell", Reason.NO_UPDATES)
         if not rounds:
-            return RecordingProof("cannot tell", Reason.NO_NEXT_BROADCAST)
+            is_last = self._evidence.replied_rounds > 0
+            return RecordingProof(
+                "cannot tell", Reason.NO_NEXT_BROADCAST if is_last else Reason.NO_UPDATES
+            )
         stated = fit_stated(rounds, self._statement.algorithm)
-        if (
-            stated.follows
-            or follows_with_noise(rounds, self._statement)
-            or follows_with_rounding(rounds)
-        ):
+        noisy = find_reading_with_noise(rounds, self._statement.noise)
+        if noisy is not None and noisy.case is not STATED:
+            return _contradiction(stated, noisy)
+        if stated.follows or noisy is not None or follows_with_rounding(rounds):
             return RecordingProof("follows", stated=stated.fit)
         same = next((one for one in fit_same_reading(rounds, tracks) if one.follows), None)
         if same is not None:

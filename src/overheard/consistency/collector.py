@@ -256,6 +256,7 @@ class EvidenceCollector:
                 places,
                 fit,
                 test,
+                len(vectors["b"]) - len(tested),
                 len(tested),
                 float((tested * rounding).square().sum()),
                 align(clients),

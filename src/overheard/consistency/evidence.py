@@ -83,7 +83,8 @@ class StepEvidence:
         places: the place of each vector in the matrices; several names may share one.
         fit: the products on the half of the numbers on which factors are fitted.
         test: the products on the other half.
-        count: how many numbers are in that half.
+        fit_count: how many numbers are in the half on which factors are fitted.
+        count: how many numbers are in the half for tests.
         rounding: the square of the error that rounded broadcasts allow, on that half.
         alignments: by the name of a vector, how far single replies contain it.
         cancelling: the means whose replies cancel each other out, though none is zero.
@@ -95,6 +96,7 @@ class StepEvidence:
     places: Mapping[str, int]
     fit: Matrix
     test: Matrix
+    fit_count: int
     count: int
     rounding: float
     alignments: Mapping[str, Alignment]

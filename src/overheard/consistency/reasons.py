@@ -20,7 +20,6 @@ from overheard.consistency.fits import (
 )
 from overheard.consistency.proof import Fit, Reason, ServerStep
 from overheard.consistency.readings import STATED, ReadingCase
-from overheard.consistency.statement import StatedStep
 
 KeptRounds = Sequence[tuple[int, ClientReplies, float]]
 """Single replies of the first rounds, with the relative distance of the broadcast's numbers."""
@@ -46,11 +45,8 @@ LEAST_SLOPE = 0.3
 LARGEST_ERROR = 0.1
 """Largest standard error of the factor of the mean that shows the mean in a change."""
 
-LARGEST_ERROR_IF_STATED = 1.0
-"""The same where the size of the noise, which is as stated, speaks too."""
-
-NOISE_TOLERANCE = 0.01
-"""Relative error of a stated size of noise, beside its sampling error."""
+SLOPE_TOLERANCE = 0.01
+"""Relative error of the factor of the mean, beside its sampling error."""
 
 STANDARD_ERRORS = 5.0
 """Largest distance from what is expected, in standard errors."""
@@ -273,7 +269,7 @@ def has_noise(kept: KeptRounds, rounds: Rounds, case: ReadingCase) -> bool:
     slope, error = _slope(known, case)
     if not error or slope < max(LEAST_SLOPE, STANDARD_ERRORS * error):
         return False
-    if slope > 1 + STANDARD_ERRORS * error + NOISE_TOLERANCE:
+    if slope > 1 + STANDARD_ERRORS * error + SLOPE_TOLERANCE:
         return False
     mean = case.mean_difference("examples")
     left = {"c0": 1.0, **{name: -slope * factor for name, factor in mean.items()}}
@@ -285,25 +281,6 @@ def has_noise(kept: KeptRounds, rounds: Rounds, case: ReadingCase) -> bool:
     return _is_usual(kept, lambda one: _is_even(one[1], case, slope))
 
 
-def follows_with_noise(rounds: Rounds, statement: StatedStep) -> bool:
-    """Return whether what the mean leaves of each change is as large as the stated noise.
-
-    The mean must be in the change as a whole, within the sampling error of the noise.
-    """
-    if not statement.noise:
-        return False
-    left = {"c0": 1.0, "equal": -1.0}
-    known = [one for one in rounds if one.has(left) and one.count]
-
-    def fits(one: StepEvidence) -> bool:
-        deviation = statement.noise / one.replies
-        ratio = one.square(one.test, left) / (one.count * deviation**2)
-        error: float = STANDARD_ERRORS * (2 / one.count) ** 0.5
-        return abs(ratio - 1) <= error + NOISE_TOLERANCE
-
-    return _is_usual(known, fits) and _has_whole_mean(rounds, LARGEST_ERROR_IF_STATED)
-
-
 def follows_with_rounding(rounds: Rounds) -> bool:
     """Return whether the mean leaves no more of each change than coarse broadcasts allow.
 
@@ -313,14 +290,14 @@ def follows_with_rounding(rounds: Rounds) -> bool:
     known = [one for one in rounds if one.has(left)]
     return _is_usual(
         known, lambda one: one.square(one.test, left) <= one.rounding
-    ) and _has_whole_mean(rounds, LARGEST_ERROR)
+    ) and _has_whole_mean(rounds)
 
 
-def _has_whole_mean(rounds: Rounds, largest_error: float) -> bool:
+def _has_whole_mean(rounds: Rounds) -> bool:
     """Return whether the factor of the mean in the changes is 1, within its standard error."""
     slope, error = _slope(rounds, STATED)
-    is_one = bool(abs(slope - 1) <= STANDARD_ERRORS * error + NOISE_TOLERANCE)
-    return is_one and 0 < error <= largest_error
+    is_one = bool(abs(slope - 1) <= STANDARD_ERRORS * error + SLOPE_TOLERANCE)
+    return is_one and 0 < error <= LARGEST_ERROR
 
 
 def _slope(rounds: Rounds, case: ReadingCase) -> tuple[float, float]:
