@@ -24,6 +24,7 @@ class Outcome:
 
     Args:
         claims: by attack and client, the claimed shares of the classes.
+        scores: by attack, client and score, its value.
         verdict: on all attacks; "" = the audit was refused.
         refusals: why it, or attacks, were refused.
         audit: the whole audit; None if it was refused.
@@ -31,19 +32,26 @@ class Outcome:
     """
 
     claims: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    scores: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     verdict: str = ""
     refusals: tuple[str, ...] = ()
     audit: Audit | None = None
 
     def distance(self, other: "Outcome") -> float:
-        """Return the largest difference between two claimed shares; infinity = one has none."""
-        if not self.claims or self.claims.keys() != other.claims.keys():
-            return float("inf")
-        return max(
-            abs(one - two)
-            for key, shares in self.claims.items()
-            for one, two in zip(shares, other.claims[key], strict=True)
+        """Return the largest difference of a claimed share or a score; infinity = one lacks."""
+        is_alike = (
+            self.claims.keys() == other.claims.keys()
+            and self.scores.keys() == other.scores.keys()
+            and self.verdict == other.verdict
         )
+        if not self.claims or not is_alike:
+            return float("inf")
+        shares = [
+            abs(one - two)
+            for key, claimed in self.claims.items()
+            for one, two in zip(claimed, other.claims[key], strict=True)
+        ]
+        return max(*shares, *(abs(one - other.scores[key]) for key, one in self.scores.items()))
 
 
 def auxiliary(folder: Path) -> Path:
@@ -103,5 +111,10 @@ def audit_recording(run: SavedRun, recording: Path, plan: Plan | None = None) ->
         for one in found.findings
         if one.claimed
     }
+    scores = {
+        (one.cell.attack, str(one.target), score.name): score.value
+        for one in found.findings
+        for score in one.scores
+    }
     (verdict,) = {one.verdict for arm in found.arm_results for one in arm.threat_results}
-    return Outcome(claims, verdict, tuple(map(str, found.refusals)), found)
+    return Outcome(claims, scores, verdict, tuple(map(str, found.refusals)), found)

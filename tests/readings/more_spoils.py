@@ -194,6 +194,11 @@ def _start_before(run: SavedRun, number: int) -> Tensors:
     return run.rounds[max(0, number - 1)].start
 
 
+def _late_models(run: SavedRun) -> SavedRun:
+    """Return the run whose models were all saved one round late."""
+    return replace(_starts(_start_before)(run), final=run.rounds[-1].start)
+
+
 def _a_clients_model(run: SavedRun, number: int) -> Tensors:
     """Return the first reply of the round."""
     return next(one for one in run.rounds[number].replies.values() if one is not None).weights
@@ -397,7 +402,7 @@ MORE_SPOILS = (
         mend=lambda run: {"saved": "before"},
         is_possible=is_import,
     ),
-    Spoil("models of the round before", _starts(_start_before)),
+    Spoil("models of the round before", _late_models, says="round before"),
     Spoil("a client's model in place of the broadcast", _starts(_a_clients_model)),
     Spoil("broadcasts averaged over rounds", _starts(_smoothed_start)),
     Spoil("broadcasts of another run", _starts_of_other_run),

@@ -1,30 +1,43 @@
 """What the product makes of a run that is read wrongly."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 import numpy as np
 import torch
 
 from overheard.archive.manifest import read_manifest
-from overheard.consistency.check import check_recording
+from overheard.consistency.check import RecordingCheck, check_recording
 from overheard.consistency.proof import RecordingProof
-from overheard.consistency.statement import state_step
+from overheard.consistency.statement import StatedStep, state_step
 from overheard.core.errors import AuditError
+from overheard.core.messages import Broadcast, Message, MissingReply, Update
+from overheard.core.parties import SERVER, Party
+from overheard.epsilon.epsilon_results import epsilon_results
+from overheard.findings.threat_verdict import NO_LEAK
+from overheard.recorders.replies.differences import read_update
 from tests.readings.audited import Outcome, audit_recording, auxiliary, plan_for
 from tests.readings.channels import Options, record
-from tests.readings.federations import SavedRun, federations
-from tests.readings.spoils import Spoil
+from tests.readings.federations import CLIP, NOISE, Reply, Round, SavedRun, federations
+from tests.readings.more_spoils import MORE_SPOILS
+from tests.readings.spoils import SPOILS, Spoil
+from tests.readings.truth_spoils import TRUTH_SPOILS
 
-Kind = Literal["same claims", "says what is wrong", "silently wrong"]
+ALL_SPOILS = (*SPOILS, *MORE_SPOILS, *TRUTH_SPOILS)
+"""Every way to read a run wrongly."""
 
 TOLERANCE = 0.02
-"""Largest difference of a claimed share, as replies of 16 bits may change it."""
+"""Largest difference of a claimed share or a score, as replies of 16 bits may change it."""
+
+SILENT = "silently wrong"
+SAME = "same claims"
+FALSELY_SAFE = "silently wrong: no leak"
+FALSE_CLAIM = "silently wrong: a true claim of DP called false"
 
 
 @dataclass(frozen=True)
@@ -35,12 +48,53 @@ class Reading:
     outcome: Outcome
 
     @property
-    def said(self) -> str:
-        """All sentences on what is wrong."""
-        proof = self.proof
-        is_silent = proof is None or (proof.outcome == "follows" and not proof.faults)
-        sentences = () if proof is None or is_silent else proof.sentences
-        return " ".join((*sentences, *self.outcome.refusals))
+    def is_doubted(self) -> bool:
+        """Whether the check does more than say that the replies follow."""
+        return self.proof is not None and not is_silent(self.proof)
+
+    @property
+    def said(self) -> frozenset[str]:
+        """All sentences on what is wrong, or assumed."""
+        found = self.outcome.audit
+        return frozenset(
+            (
+                *(self.proof.sentences if self.proof is not None and self.is_doubted else ()),
+                *self.outcome.refusals,
+                *(() if found is None else found.data_warnings),
+            )
+        )
+
+
+def is_silent(proof: RecordingProof) -> bool:
+    """Return whether a check says nothing but that the replies follow."""
+    return proof.outcome == "follows" and not proof.faults
+
+
+def check_in_memory(run: SavedRun, spoil: Spoil | None = None) -> RecordingProof:
+    """Return what the messages of a run prove, spoiled or not, without files.
+
+    Raises:
+        ValueError: if a message cannot be stored, which a recorder or an import would say.
+
+    """
+    options = {} if spoil is None else dict(spoil.options)
+    changed = run if spoil is None else spoil.change(run)
+    noise = NOISE * CLIP if run.about.get("defenses") else 0.0
+    check = RecordingCheck(StatedStep(noise=noise))
+    for number, one in enumerate((*changed.rounds, Round(changed.final, {}))):
+        readers = frozenset(Party(f"client/{name}") for name in one.replies)
+        messages = [Message(number, SERVER, readers, Broadcast(dict(one.start)))]
+        for name, reply in one.replies.items():
+            body = MissingReply("failed") if reply is None else _update(reply, one, options)
+            messages.append(Message(number, Party(f"client/{name}"), frozenset({SERVER}), body))
+        check.add(messages)
+    return check.result()
+
+
+def _update(reply: Reply, one: Round, options: Mapping[str, object]) -> Update:
+    kind, rate = options.get("kind", "weights"), options.get("rate")
+    delta = read_update(dict(reply.weights), dict(one.start), kind, rate).delta  # type: ignore[arg-type]
+    return Update(delta, reply.examples)
 
 
 def read(run: SavedRun, spoil: Spoil | None = None, options: Options | None = None) -> Reading:
@@ -79,16 +133,41 @@ def _read_in(
 
 
 @cache
-def plain_readings() -> Mapping[str, Reading]:
-    """Return the reading of each federation that nobody spoiled, by name."""
-    return {run.name: read(run) for run in federations()}
+def plain_reading(name: str) -> Reading:
+    """Return the reading of a federation that nobody spoiled."""
+    return read(next(run for run in federations() if run.name == name))
 
 
-def judge(run: SavedRun, spoil: Spoil) -> tuple[Kind, Reading]:
-    """Return what became of a run that is read wrongly."""
-    found, plain = read(run, spoil), plain_readings()[run.name]
-    if found.said:
-        return "says what is wrong", found
-    is_same = found.outcome.distance(plain.outcome) <= TOLERANCE
-    same_verdict = found.outcome.verdict == plain.outcome.verdict
-    return ("same claims" if is_same and same_verdict else "silently wrong"), found
+def judge(run: SavedRun, spoil: Spoil) -> tuple[str, Reading]:
+    """Return what became of a run that is read wrongly, in words, and its reading."""
+    found, plain = read(run, spoil), plain_reading(run.name)
+    if _calls_a_true_claim_false(found, plain):
+        return FALSE_CLAIM, found
+    if found.outcome.verdict in NO_LEAK and plain.outcome.verdict not in NO_LEAK:
+        return FALSELY_SAFE, found
+    return _describe(spoil, found, plain), found
+
+
+def _describe(spoil: Spoil, found: Reading, plain: Reading) -> str:
+    proof = found.proof
+    if found.outcome.distance(plain.outcome) <= TOLERANCE:
+        return SAME
+    if proof is not None and proof.outcome == "contradicts":
+        if spoil.mend is None:
+            return "contradicts"
+        return f"contradicts, {'right' if re.search(spoil.says, proof.mend) else 'other'} mend"
+    if found.outcome.audit is None or found.outcome.audit.refusals:
+        return "refused elsewhere"
+    if proof is not None and proof.reason is not None:
+        return f"cannot tell: {proof.reason.name}"
+    return "warned" if found.said - plain.said else SILENT
+
+
+def _calls_a_true_claim_false(found: Reading, plain: Reading) -> bool:
+    bad = {"false", "violated"}
+    return bool(_epsilon_verdicts(found) & bad) and not _epsilon_verdicts(plain) & bad
+
+
+def _epsilon_verdicts(reading: Reading) -> set[str]:
+    found = reading.outcome.audit
+    return set() if found is None else {str(one.verdict) for one in epsilon_results(found)}
