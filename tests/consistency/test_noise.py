@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from overheard.algorithms.fed_avg import FedAvg
+from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.messages import Update
 from tests.consistency.runs import Model, Setting, TrueRun, check, minus, record, simulate
@@ -17,13 +18,14 @@ SMALL = {"layer.weight": (4, 3), "layer.bias": (3,)}
 class Noise:
     """Adds Gaussian noise to the plain mean."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, deviation: float = DEVIATION) -> None:
+        self.deviation = deviation
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, updates: Sequence[Update]) -> Model:
         return {
             name: torch.stack([each.delta[name] for each in updates]).mean(0)
-            + DEVIATION * torch.randn(one.shape, generator=self.generator)
+            + self.deviation * torch.randn(one.shape, generator=self.generator)
             for name, one in updates[0].delta.items()
         }
 
@@ -66,3 +68,12 @@ def test_differences_read_as_weights_are_told_from_noise() -> None:
 def test_exchanged_models_leave_more_than_the_stated_noise() -> None:
     for seed in range(10):
         assert check(record(noisy_run(seed), model=exchanged), STATED).outcome != "follows"
+
+
+def test_noise_that_hides_the_replies_cannot_be_told() -> None:
+    # Changes of 0.1 under noise of 1 in fifteen numbers and five rounds.
+    run = simulate(Setting(aggregate=Noise(0, 1.0), shapes=SMALL))
+    proof = check(record(run), StatedStep(FedAvg(), noise=4.0))
+    assert (proof.outcome, proof.reason) == ("cannot tell", Reason.HIDDEN_BY_NOISE)
+    assert not proof.allows_no_leak("updates")
+    assert proof.allows_no_leak("means")

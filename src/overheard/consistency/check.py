@@ -26,7 +26,7 @@ from overheard.consistency.fits import (
     mixed_senders,
 )
 from overheard.consistency.message_faults import FaultFinder, list_rounds
-from overheard.consistency.noise import find_reading_with_noise
+from overheard.consistency.noise import ReadingWithNoise, find_reading_with_noise
 from overheard.consistency.proof import (
     MessageFault,
     Reason,
@@ -134,11 +134,11 @@ class RecordingCheck:
                 "cannot tell", Reason.NO_NEXT_BROADCAST if is_last else Reason.NO_UPDATES
             )
         stated = fit_stated(rounds, self._statement.algorithm)
-        noisy = find_reading_with_noise(rounds, self._statement.noise)
-        if noisy is not None and noisy.case is not STATED:
-            return _contradiction(stated, noisy)
-        if stated.follows or noisy is not None or follows_with_rounding(rounds):
+        if stated.follows or follows_with_rounding(rounds):
             return RecordingProof("follows", stated=stated.fit)
+        noisy = find_reading_with_noise(rounds, self._statement.noise)
+        if noisy is not None:
+            return _judge_noise(stated, noisy)
         same = next((one for one in fit_same_reading(rounds, tracks) if one.follows), None)
         if same is not None:
             return self._find_mixed(stated, same) or self._follows_otherwise(stated, same)
@@ -285,6 +285,15 @@ def _digest(transcript: Path) -> str:
                 times = f"{state.st_mtime_ns} {state.st_ctime_ns}"
                 found.update(f"{number} {entry.name} {state.st_size} {times}\n".encode())
     return found.hexdigest()
+
+
+def _judge_noise(stated: Candidate, noisy: ReadingWithNoise) -> RecordingProof:
+    """Return what a reading that leaves noise of the stated size proves."""
+    if noisy.candidate.case is not STATED:
+        return _contradiction(stated, noisy.candidate)
+    if noisy.is_hidden:
+        return RecordingProof("cannot tell", Reason.HIDDEN_BY_NOISE, stated.fit)
+    return RecordingProof("follows", stated=stated.fit)
 
 
 def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:

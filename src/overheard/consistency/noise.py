@@ -6,7 +6,7 @@ from typing import final
 
 from scipy.stats import chi2
 
-from overheard.consistency.evidence import Rounds, StepEvidence, add_sums
+from overheard.consistency.evidence import Rounds, StepEvidence, Sum, add_sums
 from overheard.consistency.fits import SHARE_OF_ROUNDS, Candidate
 from overheard.consistency.proof import Fit, ServerStep
 from overheard.consistency.readings import OTHER_READINGS, STATED, ReadingCase
@@ -45,7 +45,23 @@ class _Left:
         return bool(low - error <= self.square <= high + error)
 
 
-def find_reading_with_noise(rounds: Rounds, noise: float) -> Candidate | None:
+@final
+@dataclass(frozen=True, slots=True)
+class ReadingWithNoise:
+    """The likeliest reading that leaves noise of the stated size.
+
+    Args:
+        candidate: the reading.
+        is_hidden: whether the noise hides it: another reading, or replies that have nothing to
+            do with the changes of the model, would leave such noise about as likely.
+
+    """
+
+    candidate: Candidate
+    is_hidden: bool
+
+
+def find_reading_with_noise(rounds: Rounds, noise: float) -> ReadingWithNoise | None:
     """Return the likeliest reading that leaves noise of the stated size; None if none does.
 
     Nothing is fitted, so all numbers count. The reading as stored is taken unless another one
@@ -59,20 +75,24 @@ def find_reading_with_noise(rounds: Rounds, noise: float) -> Candidate | None:
     """
     if not noise:
         return None
-    found = [
-        one
-        for one in (STATED, *OTHER_READINGS)
-        # The size of a gradient's step is not known.
-        if one.sign > 0 and _leaves_noise([_weigh(each, one, noise) for each in rounds])
+    lefts = [
+        (case, [_weigh(each, _left_by(case), noise) for each in rounds])
+        for case in (STATED, *OTHER_READINGS)
+        if case.sign > 0  # the size of a gradient's step is not known
     ]
+    found = [(case, left) for case, left in lefts if _leaves_noise(left)]
     if not found:
         return None
     best = found[0]
     for one in found[1:]:
-        if _advantage(one, best, rounds, noise) > CLEARLY_LIKELIER:
+        if _advantage(one[1], best[1]) > CLEARLY_LIKELIER:
             best = one
-    step = ServerStep("fed_avg", best.reading, best.base, best.saved, "equal")
-    return Candidate(best, Fit(step, {}), follows=True)
+    still = [_weigh(each, {best[0].target: 1.0}, noise) for each in rounds]
+    rivals = [still, *(left for case, left in found if case is not best[0])]
+    is_hidden = any(_advantage(best[1], one) <= CLEARLY_LIKELIER for one in rivals)
+    case = best[0]
+    step = ServerStep("fed_avg", case.reading, case.base, case.saved, "equal")
+    return ReadingWithNoise(Candidate(case, Fit(step, {}), follows=True), is_hidden)
 
 
 def _leaves_noise(left: Sequence[_Left | None]) -> bool:
@@ -83,15 +103,19 @@ def _leaves_noise(left: Sequence[_Left | None]) -> bool:
     return bool(fits) and len(fits) >= SHARE_OF_ROUNDS * len(known) and total.is_noise
 
 
-def _advantage(one: ReadingCase, other: ReadingCase, rounds: Rounds, noise: float) -> float:
+def _advantage(one: Sequence[_Left | None], other: Sequence[_Left | None]) -> float:
     """Return by how much less one reading leaves than the other, in the rounds of both."""
-    pairs = [(_weigh(each, one, noise), _weigh(each, other, noise)) for each in rounds]
+    pairs = zip(one, other, strict=True)
     return sum(right.square - left.square for left, right in pairs if left and right)
 
 
-def _weigh(one: StepEvidence, case: ReadingCase, noise: float) -> _Left | None:
-    """Return what a reading leaves of a round; None if it cannot be tested."""
-    left = add_sums(({case.target: 1.0}, 1.0), (case.mean_difference("equal"), -1.0))
+def _left_by(case: ReadingCase) -> Sum:
+    """Return what a reading leaves of a change."""
+    return add_sums(({case.target: 1.0}, 1.0), (case.mean_difference("equal"), -1.0))
+
+
+def _weigh(one: StepEvidence, left: Sum, noise: float) -> _Left | None:
+    """Return the size of what is left in a round; None if it cannot be tested."""
     if not one.has(left):
         return None
     square = one.square(one.fit, left) + one.square(one.test, left)

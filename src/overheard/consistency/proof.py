@@ -38,6 +38,10 @@ class Reason(StrEnum):
     )
     NOT_A_MEAN = "the server does not take the mean of the replies, but stays between them"
     NOISE = "the server adds noise of unstated size to the mean of the replies"
+    HIDDEN_BY_NOISE = (
+        "the server states so much noise that other readings of the replies, or none, would "
+        "fit as well"
+    )
     ASYNCHRONOUS = "the server also uses replies of earlier rounds in a step"
     ROUNDING = "the broadcasts are rounded more coarsely than the model changes in a round"
     UNKNOWN_STEP = "no known step of a server leads from the replies to the next broadcast"
