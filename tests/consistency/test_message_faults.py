@@ -146,3 +146,26 @@ def test_of_more_clients_than_are_kept_the_latest_are_compared(
     (fault,) = faults_of(same, same[2:])
     assert fault.fault == f"in all 2 replies {message_faults.REPEATED}"
     assert faults_of(same, same[:2]) == ()
+
+
+def test_two_clients_with_one_reply_are_a_warning() -> None:
+    replies = [
+        reply(client(0), noise(0)),
+        reply(client(1), noise(0)),
+        reply(client(2), noise(2)),
+    ]
+    found = faults_of(replies, is_sound=True)
+    assert [one.sender for one in found] == [client(0), client(1)]
+    assert all("the same as that of another client" in one.fault for one in found)
+    assert not any(one.is_refusal for one in found)
+
+
+def test_a_round_that_is_recorded_twice_is_a_warning() -> None:
+    finder = FaultFinder()
+    replies = [reply(client(0), noise(0)), reply(client(1), noise(1))]
+    finder.add(0, replies, START)
+    finder.add(1, replies, START)
+    finder.add(2, [reply(client(0), noise(2)), reply(client(1), noise(3))], START)
+    (fault,) = finder.faults(is_sound=True, is_exact=True, is_unknown=False)
+    assert fault.fault.startswith("the broadcast and all replies are those of the round before")
+    assert (fault.round, fault.sender, fault.is_refusal) == (1, None, False)

@@ -25,6 +25,7 @@ from overheard.consistency.fits import (
     fit_stated,
     mixed_senders,
 )
+from overheard.consistency.mean_replies import find_mean_replies
 from overheard.consistency.message_faults import FaultFinder, list_rounds
 from overheard.consistency.noise import ReadingWithNoise, find_reading_with_noise
 from overheard.consistency.proof import (
@@ -108,10 +109,13 @@ class RecordingCheck:
         )
         fit = found.best or found.stated
         is_exact = is_sound and fit is not None and not fit.step.fitted
-        seen = self._faults.faults(
-            is_sound=is_sound,
-            is_exact=is_exact,
-            is_unknown=found.reason in WEAK_REASONS,
+        seen = (
+            *self._faults.faults(
+                is_sound=is_sound,
+                is_exact=is_exact,
+                is_unknown=found.reason in WEAK_REASONS,
+            ),
+            *find_mean_replies(self._evidence.kept),
         )
         found = replace(found, faults=(*seen, *found.faults), accepted=self._statement.accept)
         refusal = next((one for one in seen if one.is_refusal), None)

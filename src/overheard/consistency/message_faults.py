@@ -44,6 +44,10 @@ COUNT_NAMES = frozenset(
 
 ZERO = "the update is zero in every number"
 EQUAL = "all replies are the same, number for number"
+TWIN = "the reply is the same as that of another client, number for number"
+REPEATED_ROUND = (
+    "the broadcast and all replies are those of the round before, number for number"
+)
 MINUS = "the update is nearly minus the broadcast, so that the model would be nearly zero"
 PLUS = "the update is nearly the broadcast itself, so that the model would be twice as large"
 CODES = "the update consists of whole numbers, or does so with the broadcast added"
@@ -61,6 +65,8 @@ MENDS = {
         "check that each reply is that of its own client: a mean under secure aggregation is "
         "an aggregate, and no reply of a single client"
     ),
+    TWIN: "check that each client's reply is its own, and no copy of another's",
+    REPEATED_ROUND: "check that no round is recorded twice",
     MINUS: DIFFERENCES_MEND,
     PLUS: WEIGHTS_MEND,
     CODES: CODES_MEND,
@@ -76,6 +82,9 @@ MENDS = {
     ),
 }
 """What to do about each."""
+
+OF_ROUNDS = frozenset({EQUAL, REPEATED_ROUND})
+"""What all replies of a round have together."""
 
 ONLY_IF_UNEXPLAINED = frozenset({MINUS, PLUS, TOO_LARGE})
 """What is no fault if the replies lead to the next broadcasts as they are stored."""
@@ -146,15 +155,35 @@ class FaultFinder:
                 self._found.setdefault(fault, []).append((number, reply.sender))
         if len(replies) > 1:
             self._rounds_of_several += 1
-            first, *others = (one.numbers for one in replies)
-            if bool(first.any()) and all(torch.equal(first, one) for one in others):
-                self._found.setdefault(EQUAL, []).append((number, None))
+            self._compare(number, replies, start)
         for reply in replies:
             self._last.pop(reply.sender, None)
             self._last[reply.sender] = (reply.numbers, start)
             if len(self._last) * len(start) > KEPT_NUMBERS:
                 del self._last[next(iter(self._last))]
         self._broadcast = start
+
+    def _compare(self, number: int, replies: Sequence[SampledReply], start: Tensor) -> None:
+        """Compare the replies of a round with each other and with those of the last round."""
+        moved = [one for one in replies if bool(one.numbers.any())]
+        groups = dict[bytes, list[Party]]()
+        for one in moved:
+            groups.setdefault(one.numbers.numpy().tobytes(), []).append(one.sender)
+        twins = [
+            sender for group in groups.values() if len(set(group)) > 1 for sender in set(group)
+        ]
+        if len(groups) == 1 and len(moved) == len(replies):
+            self._found.setdefault(EQUAL, []).append((number, None))
+        elif twins:
+            self._found.setdefault(TWIN, []).extend((number, one) for one in sorted(twins))
+        before = [self._last.get(one.sender) for one in replies]
+        if len(moved) > 1 and all(
+            last is not None
+            and torch.equal(last[0], one.numbers)
+            and torch.equal(last[1], start)
+            for one, last in zip(replies, before, strict=True)
+        ):
+            self._found.setdefault(REPEATED_ROUND, []).append((number, None))
 
     def add_unreadable(self, number: int, sender: Party) -> None:
         """Note a reply with NaN or infinite numbers."""
@@ -189,7 +218,7 @@ class FaultFinder:
 
     def _possible(self, fault: str) -> int:
         """Return in how many places a fault can be at most."""
-        if fault == EQUAL:
+        if fault in OF_ROUNDS:
             return self._rounds_of_several
         return self._compared if fault in {REPEATED, STALE} else sum(self._replies.values())
 
@@ -232,8 +261,8 @@ class FaultFinder:
 
 
 def _fault_of_all(fault: str, number: int, total: int, *, is_refusal: bool) -> MessageFault:
-    kind = "round" if fault == EQUAL else "reply"
-    kinds = "rounds" if fault == EQUAL else "replies"
+    kind = "round" if fault in OF_ROUNDS else "reply"
+    kinds = "rounds" if fault in OF_ROUNDS else "replies"
     where = f"in the only {kind}" if total == 1 else f"in all {total} {kinds}"
     return MessageFault(
         number,

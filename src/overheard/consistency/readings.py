@@ -114,7 +114,10 @@ OTHER_READINGS = (
         "they are weights that were read as differences", WEIGHTS_MEND, "weights", "-b"
     ),
     ReadingCase(
-        "they are gradients, which the server subtracts", GRADIENTS_MEND, "gradients", sign=-1
+        "they are gradients, which the server subtracts",
+        f"{GRADIENTS_MEND}; if they were read as gradients already, {DIFFERENCES_MEND}",
+        "gradients",
+        sign=-1,
     ),
     ReadingCase(
         "they are gradients that were read as weights",
