@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from overheard.archive.truth import write_truth
-from overheard.auditing.recorded_truth import read_recorded_truth
+from overheard.auditing.recorded_truth import compare_counts, read_recorded_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.examples import Examples
 from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
@@ -64,3 +64,14 @@ def test_takes_counts_of_the_clients_of_a_mean(tmp_path: Path):
     assert read(tmp_path, run, (0, client(0)), (0, client(1))) is not None
     with pytest.raises(TranscriptError, match="client/2 in round 0"):
         read(tmp_path, run, (0, client(2)))
+
+
+def test_tells_of_a_reply_that_reports_another_number_of_examples(tmp_path: Path):
+    write_truth(tmp_path, GroundTruth({(0, client(0)): torch.tensor([3, 1])}, {}))
+    assert compare_counts(tmp_path, Transcript((update(0, client(0)),))) == ()
+    other = Message(0, client(0), TO_SERVER, Update(WEIGHTS, 9))
+    (sentence,) = compare_counts(tmp_path, Transcript((other,)))
+    assert "states 4 examples of client/0 in round 0, but its reply reports 9" in sentence
+    hidden = Message(0, client(0), TO_SERVER, Update(WEIGHTS, None))
+    assert compare_counts(tmp_path, Transcript((hidden,))) == ()
+    assert compare_counts(tmp_path / "none", Transcript((other,))) == ()

@@ -90,6 +90,30 @@ def read_recorded_truth(
     return replace(truth, excluded_records=frozenset[int]().union(*unclaimed))
 
 
+def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
+    """Return a sentence on replies that report another number of examples than `truth.json`.
+
+    A reply may report steps, or examples without those for validation, so this is a warning.
+    """
+    if not has_truth(recording):
+        return ()
+    counts = read_truth(recording).counts
+    differing = [
+        (message, message.body.examples, int(counts[message.round, message.sender].sum()))
+        for message in transcript.messages
+        if isinstance(message.body, Update) and (message.round, message.sender) in counts
+    ]
+    differing = [one for one in differing if one[1] not in {None, one[2]}]
+    if not differing:
+        return ()
+    first, reported, total = differing[0]
+    return (
+        f"truth.json states {total} examples of {first.sender} in round {first.round}, but its "
+        f"reply reports {reported}. The numbers of {len(differing)} replies differ. If they "
+        "are numbers of examples, the truth is that of other clients or rounds.",
+    )
+
+
 def _without_idle_clients(truth: GroundTruth, transcript: Transcript) -> GroundTruth:
     """Return the truth without counts of no example of clients that sent no update then."""
     sent = {

@@ -26,6 +26,7 @@ from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOf
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
+from overheard.auditing.recorded_truth import compare_counts
 from overheard.auditing.recording import (
     check_recording,
     prepare_recorded_runs,
@@ -197,14 +198,20 @@ def audit_subject(
 
     """
     fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
+    is_external = recording is not None and not read_manifest(recording).data
+    counts = (
+        compare_counts(recording, open_transcript(recording))
+        if recording is not None and is_external
+        else ()
+    )
     return AuditSubject(
         plan,
         description,
         audit_inputs.dataset.task.class_names,
         is_recorded=recording is not None,
-        is_auxiliary_separate=recording is None or bool(read_manifest(recording).data),
+        is_auxiliary_separate=not is_external,
         data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
-        data_warnings=fit.warnings,
+        data_warnings=(*fit.warnings, *counts),
         recording=proven,
     )
 
