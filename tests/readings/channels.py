@@ -26,6 +26,7 @@ from overheard.recorders.flower import RecordingGrid
 from overheard.recorders.flower_strategy import RecordingStrategy
 from overheard.recorders.folder_import import import_recording
 from overheard.recorders.nvflare_rounds import NvflareRoundRecorder
+from overheard.recorders.replies.reply_reading import ReplyReading
 from overheard.recorders.run_info import RunInfo
 from tests.readings.federations import Reply, Round, SavedRun, Tensors
 
@@ -222,7 +223,7 @@ def _nvflare(run: SavedRun, recording: Path, options: Options) -> None:
         SERVER,
         sizes=str(MetaKey.NUM_STEPS_CURRENT_ROUND),
         keep_error_texts=False,
-        **options,
+        reading=ReplyReading(**options),  # type: ignore[arg-type]
     )
     everyone = tuple(sorted({_site(name) for one in run.rounds for name in one.replies}))
     for number, one in enumerate((*run.rounds, Round(run.final, {}))):

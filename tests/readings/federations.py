@@ -269,7 +269,7 @@ def _partial() -> SavedRun:
     )
 
 
-CLIP, NOISE, EPSILON = 1.0, 0.5, 40.0
+CLIP, NOISE, EPSILON = 0.2, 0.5, 40.0
 """Of the federation with DP: it spends less than this epsilon in all rounds."""
 
 

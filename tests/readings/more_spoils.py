@@ -357,8 +357,7 @@ MORE_SPOILS = (
         "gradients, with ten times the rate",
         each_tensor(lambda start, end: (start - end) / RATE),
         options={"kind": "gradients", "rate": 10 * RATE},
-        says="rate",
-        mend=kind_of("gradients", RATE),
+        is_consistent=True,  # as a server does whose rate is 0.1
         is_possible=takes_kind,
     ),
     Spoil(
@@ -453,11 +452,12 @@ MORE_SPOILS = (
     Spoil(
         "a prefix in replies only",
         lambda run: each_reply(run, lambda start, end, examples: _prefixed(end)),
-        is_harmless=True,
+        is_unstorable=True,
     ),
     Spoil(
         "shares of the examples in place of counts",
         _counts(lambda run, count: count / _total(run)),
+        is_unstorable=True,
         is_possible=is_weighted,
     ),
     Spoil(
@@ -467,8 +467,8 @@ MORE_SPOILS = (
     ),
     Spoil("each client counted once", _counts(lambda run, count: 1), is_possible=is_weighted),
     Spoil("counts in the opposite order", _reversed_counts, is_possible=is_weighted),
-    Spoil("negative counts", _counts(lambda run, count: -count)),
+    Spoil("negative counts", _counts(lambda run, count: -count), is_unstorable=True),
     Spoil("counts of zero", _counts(lambda run, count: 0)),
-    Spoil("counts as texts", _counts(lambda run, count: str(count)), is_harmless=True),
+    Spoil("counts as texts", _counts(lambda run, count: str(count)), is_unstorable=True),
 )
 """What is sent or saved otherwise than it is read."""

@@ -149,18 +149,29 @@ def judge(run: SavedRun, spoil: Spoil) -> tuple[str, Reading]:
 
 
 def _describe(spoil: Spoil, found: Reading, plain: Reading) -> str:
-    proof = found.proof
+    proof, audit = found.proof, found.outcome.audit
     if found.outcome.distance(plain.outcome) <= TOLERANCE:
         return SAME
     if proof is not None and proof.outcome == "contradicts":
-        if spoil.mend is None:
-            return "contradicts"
-        return f"contradicts, {'right' if re.search(spoil.says, proof.mend) else 'other'} mend"
-    if found.outcome.audit is None or found.outcome.audit.refusals:
+        return _describe_mend(spoil, proof)
+    if audit is None or audit.refusals:
         return "refused elsewhere"
     if proof is not None and proof.reason is not None:
         return f"cannot tell: {proof.reason.name}"
-    return "warned" if found.said - plain.said else SILENT
+    return "warned" if found.said - plain.said else _describe_rate(proof)
+
+
+def _describe_mend(spoil: Spoil, proof: RecordingProof) -> str:
+    if spoil.mend is None:
+        return "contradicts"
+    return f"contradicts, {'right' if re.search(spoil.says, proof.mend) else 'other'} mend"
+
+
+def _describe_rate(proof: RecordingProof | None) -> str:
+    """Return that a server's rate was fitted and told, or that nothing was said."""
+    step = None if proof is None or proof.best is None else proof.best.step
+    is_told = step is not None and abs(step.fitted.get("rate", 1.0) - 1) > TOLERANCE
+    return "tells a server's rate" if is_told else SILENT
 
 
 def _calls_a_true_claim_false(found: Reading, plain: Reading) -> bool:

@@ -52,6 +52,7 @@ class Spoil:
         mend: the options that restore the claims; None = none can.
         is_harmless: whether the claims stay the same, so that nothing need be said.
         is_consistent: whether the messages fit each other, so that only an audit can notice it.
+        is_unstorable: whether a recorder or an import turns it away, or leaves it out.
         is_possible: whether it can happen to a run.
 
     """
@@ -66,6 +67,7 @@ class Spoil:
     mend: Callable[[SavedRun], Options] | None = None
     is_harmless: bool = False
     is_consistent: bool = False
+    is_unstorable: bool = False
     is_possible: Callable[[SavedRun], bool] = lambda run: True
 
 
@@ -288,7 +290,7 @@ SPOILS = (
     Spoil("codes of weights", each_tensor(lambda start, end: codes(end))),
     Spoil("replies of 16 bits", each_tensor(lambda start, end: end.half()), is_harmless=True),
     Spoil("replies of zeros", lambda run: each_reply(run, zeros)),
-    Spoil("a reply that is not a number", one_is_nan),
+    Spoil("a reply that is not a number", one_is_nan, is_unstorable=True),
     Spoil("weights times examples", lambda run: each_reply(run, numerators)),
     Spoil("middle of start and end, in half of the clients", halfway),
     Spoil("models of two rounds exchanged", swapped_models),
