@@ -169,3 +169,27 @@ def test_a_round_that_is_recorded_twice_is_a_warning() -> None:
     (fault,) = finder.faults(is_sound=True, is_exact=True, is_unknown=False)
     assert fault.fault.startswith("the broadcast and all replies are those of the round before")
     assert (fault.round, fault.sender, fault.is_refusal) == (1, None, False)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_replies_of_16_bits_are_a_warning_where_the_rounding_is_large(
+    kind: torch.dtype,
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    broadcast = torch.randn(40, generator=generator)
+
+    def sent(scale: float) -> torch.Tensor:
+        trained = broadcast + scale * torch.randn(40, generator=generator)
+        return trained.to(kind).float() - broadcast
+
+    def found(numbers: torch.Tensor) -> list[str]:
+        finder = FaultFinder()
+        finder.add(0, [reply(client(0), numbers), reply(client(1), 2 * noise(0))], broadcast)
+        faults = finder.faults(is_sound=True, is_exact=True, is_unknown=False)
+        assert not any(one.is_refusal for one in faults)
+        return [one.fault for one in faults]
+
+    (fault,) = found(sent(0.002))
+    assert "numbers of 16 bits" in fault
+    assert found(sent(10.0)) == []
+    assert found(0.002 * torch.randn(40, generator=generator)) == []

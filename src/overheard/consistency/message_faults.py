@@ -25,6 +25,12 @@ WHOLE = 1e-3
 LARGEST_CODE = 2**20
 """Largest code; larger numbers of 32 bits have no or hardly any digits after the point."""
 
+SAME_BITS = 2.0**-18
+"""Largest relative distance from a number of 16 bits, after a subtraction in 32 bits."""
+
+COARSE_SHARE = 0.05
+"""Size of the rounding of a reply, relative to the update, of which users are told."""
+
 SHARE_WHOLE = 0.9
 """Share of the numbers that must be whole; biases may be sent as they are."""
 
@@ -53,6 +59,7 @@ PLUS = "the update is nearly the broadcast itself, so that the model would be tw
 CODES = "the update consists of whole numbers, or does so with the broadcast added"
 TOO_LARGE = "the update is more than 10,000 times as large as the model"
 NOT_FINITE = "the update has NaN or infinite numbers"
+COARSE = "the reply has numbers of 16 bits, whose rounding is more than 5 % of the update"
 REPEATED = "the update is that of the sender's round before, number for number"
 STALE = "the model is that which the sender sent in its round before"
 RETURNED = "the model is the broadcast of the round before, untrained"
@@ -72,6 +79,7 @@ MENDS = {
     CODES: CODES_MEND,
     TOO_LARGE: "check what the replies hold, and that scales were undone",
     NOT_FINITE: "leave the reply out, or check the training of this client",
+    COARSE: "save or send replies in the 32 bits in which they were aggregated",
     REPEATED: "check that each round has the reply of its own round",
     STALE: "check that each round has the reply of its own round",
     RETURNED: "check that the client's model was saved after its training",
@@ -308,6 +316,24 @@ def _is_too_large(numbers: Tensor, start: Tensor) -> bool:
     return bool(float(numbers.norm()) > HUGE * ordinary)
 
 
+def _is_coarse(numbers: Tensor, start: Tensor) -> bool:
+    """Return whether a model of 16 bits was taken from a broadcast of more, to much effect."""
+    model, size = numbers + start, numbers.abs() + start.abs()
+    for kind in (torch.float16, torch.bfloat16):
+        if _share_of_bits(model, kind, size) < SHARE_WHOLE:
+            continue
+        # An error is even between both halves of the distance of neighbouring numbers.
+        rounding = torch.finfo(kind).eps * float(model.norm()) / 12**0.5
+        is_large = rounding > COARSE_SHARE * float(numbers.norm())
+        return is_large and _share_of_bits(start, kind, size) < SHARE_WHOLE
+    return False
+
+
+def _share_of_bits(values: Tensor, kind: torch.dtype, size: Tensor) -> float:
+    """Return the share of the numbers that this type holds, but for errors of this size."""
+    return float(((values.to(kind).float() - values).abs() <= SAME_BITS * size).float().mean())
+
+
 def _is_whole(numbers: Tensor, start: Tensor) -> bool:
     """Return whether nearly all numbers, or those of the model, are varied whole numbers."""
     if _are_codes(numbers):
@@ -345,6 +371,7 @@ _CHECKS: dict[str, Callable[[Tensor, Tensor], bool]] = {
     PLUS: _is_plus,
     CODES: _is_whole,
     TOO_LARGE: _is_too_large,
+    COARSE: _is_coarse,
 }
 """By fault, whether an update has it, from its numbers and those of the broadcast."""
 
