@@ -70,6 +70,18 @@ def test_the_line_for_torch_finds_the_state_dict(folder: Path, suffix: str, key:
     assert np.array_equal(found["weight"], state["weight"].numpy())
 
 
+def test_the_line_for_torch_finds_a_state_dict_at_any_depth(folder: Path):
+    network = nn.Linear(4, 3)
+    optimizer = torch.optim.AdamW(network.parameters())  # keeps three tensors a parameter
+    network(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    state = network.state_dict()
+    saved = {"optimizer": optimizer.state_dict(), "server": {"round": 1, "net": {"w": state}}}
+    torch.save(saved, "model.pt")
+    exec(line_of(".pt"), {})
+    assert converted(folder, "model.safetensors").keys() == {"weight", "bias"}
+
+
 def test_the_line_for_torch_takes_a_list_of_tensors(folder: Path):
     torch.save([one.detach() for one in nn.Linear(4, 3).parameters()], "model.pt")
     exec(line_of(".pt"), {})

@@ -48,8 +48,9 @@ CONVERSIONS = (
         "saved = torch.load('model.pt', map_location='cpu', weights_only=True); "
         "saved = saved if isinstance(saved, dict) "
         "else {str(number): one for number, one in enumerate(saved)}; "
-        "state = max((one for one in (saved, *saved.values()) if isinstance(one, dict)), "
-        "key=lambda one: sum(map(torch.is_tensor, one.values()))); "
+        "dicts = [saved]; [dicts.append(one) for found in dicts for name, one in found.items() "
+        "if isinstance(one, dict) and isinstance(name, str)]; "
+        "state = max(dicts, key=lambda one: sum(map(torch.is_tensor, one.values()))); "
         "save_file({name: value.contiguous().clone() for name, value in state.items() "
         "if torch.is_tensor(value)}, 'model.safetensors')",
         "of nested state dicts such as saved['model'] it takes the one with most tensors; if "
