@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from overheard.consistency.message_faults import FaultFinder
 from overheard.consistency.proof import Reason
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.messages import Update
 from overheard.core.parties import SERVER, Party, client
 from tests.consistency.runs import (
     Model,
@@ -187,6 +189,43 @@ def test_single_replies_that_are_differences_are_named(algorithm: Algorithm) -> 
     assert proof.best is not None
     assert proof.best.step.reading == "differences"
     assert {one.sender for one in proof.faults if one.is_refusal} == {client(2)}
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_clients_without_a_reply_in_some_rounds_are_told_of(is_whole: bool) -> None:
+    rounds = record(simulate(Setting(clients=6)))
+    for number, messages in enumerate(rounds):
+        lost = set() if is_whole else {client(number % 6), client((number + 3) % 6)}
+        readers = messages[0].readers - lost
+        kept = [one for one in messages[1:] if one.sender not in lost]
+        rounds[number] = [replace(messages[0], readers=readers), *kept]
+    proof = check(rounds)
+    is_told = any("not all clients of the recording have a reply" in s for s in proof.sentences)
+    assert is_told is not is_whole
+    assert (proof.outcome == "follows") is is_whole
+
+
+def test_a_reading_that_follows_makes_no_fault_of_each_reply() -> None:
+    def store(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+        # The change of one client is so large that its update is not nearly minus the model.
+        factor = 30 if local is run.weights[number][client(2)] else 1
+        change = minus(local, run.models[number])
+        return minus({name: factor * one for name, one in change.items()}, start)
+
+    def mean(updates: Sequence[Update]) -> Model:
+        factors = (1, 1, 30, 1)
+        return {
+            name: sum(
+                (f * one.delta[name] for f, one in zip(factors, updates, strict=True)),
+                torch.tensor(0.0),
+            )
+            / len(factors)
+            for name in updates[0].delta
+        }
+
+    proof = check(record(simulate(Setting(aggregate=mean)), store, is_hidden=True))
+    assert "--kind differences" in proof.mend
+    assert not any("nearly minus the broadcast" in one for one in proof.sentences)
 
 
 def test_zero_updates_are_refused() -> None:

@@ -1,6 +1,7 @@
 """The check of a recording: whether its replies lead to its next broadcasts as stored."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -70,6 +71,10 @@ NEVER_MOVED = "the broadcasts of all rounds are the same, though the replies dif
 NEVER_MOVED_MEND = "check that each round has the global model of its own"
 
 
+SOME_ABSENT = "in some rounds not all clients of the recording have a reply"
+SOME_ABSENT_MEND = "if the server used their replies, export or record these too"
+
+
 @final
 class RecordingCheck:
     """Checks a recording round by round, from a sample of at most 65,536 numbers of a model.
@@ -87,6 +92,7 @@ class RecordingCheck:
         self._faults = FaultFinder()
         self._evidence = EvidenceCollector(statement, self._faults)
         self._senders = set[Party]()
+        self._numbers_of_senders = Counter[int]()
         self._unseen_rounds = 0
 
     def add(self, round_messages: Sequence[Message]) -> None:
@@ -98,6 +104,7 @@ class RecordingCheck:
         """
         replies = [one for one in round_messages if isinstance(one.body, Update | Aggregate)]
         self._senders.update(one.sender for one in replies)
+        self._numbers_of_senders[len({one.sender for one in replies})] += 1
         self._unseen_rounds += bool(replies) and _has_unseen(round_messages)
         self._evidence.add(round_messages)
 
@@ -117,7 +124,8 @@ class RecordingCheck:
             ),
             *find_mean_replies(self._evidence.kept),
         )
-        found = replace(found, faults=(*seen, *found.faults), accepted=self._statement.accept)
+        told = tuple(one for one in seen if not (found.otherwise and one.is_explained))
+        found = replace(found, faults=(*told, *found.faults), accepted=self._statement.accept)
         refusal = next((one for one in seen if one.is_refusal), None)
         if refusal is None or (found.otherwise and refusal.is_explained):
             return found
@@ -128,6 +136,7 @@ class RecordingCheck:
             best=None,
             otherwise="",
             mend=refusal.mend,
+            faults=(*seen, *found.faults[len(told) :]),
         )
 
     def _decide(self) -> RecordingProof:
@@ -235,17 +244,30 @@ class RecordingCheck:
             other = find_other_reading(kept, rounds, OTHER_READINGS)
             if other is not None and _is_clear(stated, other):
                 return _contradiction(stated, other)
-        faults = tuple[MessageFault, ...]()
+        faults = list[MessageFault]()
+        if reason in {None, Reason.NOISE} and self._has_absent:
+            faults.append(
+                MessageFault(
+                    rounds[0].round, None, SOME_ABSENT, SOME_ABSENT_MEND, is_refusal=False
+                )
+            )
         if reason in {None, Reason.NOISE} and are_too_coarse(rounds):
             reason = Reason.ROUNDING
         elif reason is None and are_still(rounds) and not self._faults.are_all_zero:
-            fault = MessageFault(
-                rounds[0].round, None, NEVER_MOVED, NEVER_MOVED_MEND, is_refusal=False
+            faults.append(
+                MessageFault(
+                    rounds[0].round, None, NEVER_MOVED, NEVER_MOVED_MEND, is_refusal=False
+                )
             )
-            faults = (fault,)
         return RecordingProof(
-            "cannot tell", reason or Reason.UNKNOWN_STEP, stated.fit, faults=faults
+            "cannot tell", reason or Reason.UNKNOWN_STEP, stated.fit, faults=tuple(faults)
         )
+
+    @property
+    def _has_absent(self) -> bool:
+        """Whether clients of the recording have no reply in some rounds with replies."""
+        whole = self._numbers_of_senders[len(self._senders)]
+        return whole < self._evidence.replied_rounds
 
     @property
     def _has_unseen(self) -> bool:
