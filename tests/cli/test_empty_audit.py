@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from overheard.cli.audit_and_report import refuse_empty_audit, unmeasured_attacks
+from overheard.consistency.proof import Reason, RecordingProof
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import Cell, Finding, Refusal
 
 CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
@@ -21,6 +23,13 @@ def refusal(cell: Cell, *missing: str) -> Refusal:
 def test_says_that_no_client_is_left_to_ask_about():
     with pytest.raises(PlanError, match=r"no client is left to ask about.*threats\.observers"):
         refuse_empty_audit(EMPTY)
+
+
+def test_says_that_a_recording_has_no_updates():
+    proof = RecordingProof("cannot tell", Reason.NO_UPDATES)
+    found = replace(EMPTY, recording=AuditedRecording(proof))
+    with pytest.raises(PlanError, match=r"no update of a client.*init --from-recording"):
+        refuse_empty_audit(found)
 
 
 def test_lists_what_each_attack_lacked_once_without_controls():

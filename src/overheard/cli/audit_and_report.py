@@ -11,9 +11,11 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
 from overheard.cli.terminal import escaped_text
+from overheard.consistency.proof import Reason
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.findings.audit import Audit
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
@@ -111,6 +113,12 @@ def refuse_empty_audit(audit: Audit) -> None:
     failed = [one for one in audit.refusals if one.kind == "failed"]
     if failed:
         raise RuntimeError("nothing was measured:\n" + "\n".join(_reasons(failed)))
+    if not audit.refusals and proven is not None and _has_no_updates(proven):
+        raise PlanError(
+            "nothing was measured: the recording has no update of a client. If it has several "
+            "global models, a client that receives them reads the mean of all updates: "
+            "`overheard init --from-recording` writes a plan that asks about it"
+        )
     if not audit.refusals:
         raise PlanError(
             "nothing was measured: no client is left to ask about. Clients that observe are no "
@@ -122,6 +130,10 @@ def refuse_empty_audit(audit: Audit) -> None:
         + "\nGrant in threats.knows what they need, observe other parties, or choose other "
         "attacks: `overheard list attacks` says what each needs."
     )
+
+
+def _has_no_updates(recording: AuditedRecording) -> bool:
+    return recording.proof is not None and recording.proof.reason is Reason.NO_UPDATES
 
 
 def unmeasured_attacks(audit: Audit) -> tuple[str, ...]:
