@@ -101,6 +101,26 @@ def test_images_and_columns_get_their_shape(
     assert torch.allclose(channels.std(1, correction=0), torch.ones(1), atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_channels_are_found_first_and_last(
+    tmp_path: Path, kind: type[np.generic], channels: int
+) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (10, channels, 8, 6)).astype(kind)
+    labels = np.arange(10) % 2
+    first = load_arrays(write_arrays(tmp_path, x=images, y=labels), Seed(0))
+    last = load_arrays(write_arrays(tmp_path, x=np.moveaxis(images, 1, 3), y=labels), Seed(0))
+    assert first.task.shape == last.task.shape == (channels, 8, 6)
+    assert torch.equal(first.train.inputs, last.train.inputs)
+    assert torch.equal(first.test.inputs, last.test.inputs)
+    told = [" ".join(one.reading.notes) for one in (first, last)]
+    axis = "first" if kind is np.uint8 else "last"
+    assert [f"read from the {axis} axis ({channels})" in one for one in told] == [
+        kind is np.uint8,
+        kind is not np.uint8,
+    ]
+
+
 def test_labels_may_be_names(tmp_path: Path) -> None:
     path = write_arrays(
         tmp_path,

@@ -147,6 +147,9 @@ def _enumerate(cells: Shaped[np.ndarray, " examples"]) -> Int64[Tensor, " exampl
     return torch.from_numpy(np.unique(cells, return_inverse=True)[1].astype(np.int64))
 
 
+CHANNELS = (1, 3, 4)
+"""Usual numbers of channels: gray, colors, and colors with transparency."""
+
 MAX_CLASSES = 1000
 """The most classes; a column with more values is a number or a name, not a class."""
 
@@ -155,9 +158,10 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
     """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
     Inputs are 8-bit images (examples x height x width, then channels if there are any), images
-    of real numbers (channels first) or columns of numbers. They are put on the scale, with the
-    statistics of the training part, per channel or per column. Labels are numbers from 0, or
-    names; if no label is 0, the classes are the numbers that occur.
+    of real numbers (channels first) or columns of numbers. If only the other of these two axes
+    has 1, 3 or 4 entries, the channels are there, and a note says so. Inputs are put on the
+    scale, with the statistics of the training part, per channel or per column. Labels are
+    numbers from 0, or names; if no label is 0, the classes are the numbers that occur.
 
     Optional arrays, without the suffix `"_train"` if there is no test part:
 
@@ -192,6 +196,12 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
         test_inputs, test_numbers = inputs[test], numbers[test]
         inputs, numbers = inputs[~test], numbers[~test]
         provenance = provenance.take(~held_out)
+    notes = classes.notes
+    if (moved := _find_moved_channels(inputs)) is not None:
+        inputs, test_inputs = (np.moveaxis(one, *moved) for one in (inputs, test_inputs))
+        where = "first" if moved[0] == 1 else "last"
+        channels = inputs.shape[moved[1]]
+        notes += (f"The channels of the images are read from the {where} axis ({channels}).",)
     dataset = _rescale(path, inputs, numbers, test_inputs, test_numbers, classes.names, scale)
     return replace(
         dataset,
@@ -199,8 +209,17 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
         user_names=provenance.user_names,
         times=provenance.times,
         records=provenance.records,
-        reading=DataReading((), SCALE_WORDS[scale], classes.notes),
+        reading=DataReading((), SCALE_WORDS[scale], notes),
     )
+
+
+def _find_moved_channels(inputs: Shaped[np.ndarray, "..."]) -> tuple[int, int] | None:
+    """Return the axis of the channels and the one where they are expected; None = the same."""
+    if inputs.ndim != 4:
+        return None
+    expected, other = (3, 1) if inputs.dtype == np.uint8 else (1, 3)
+    is_elsewhere = inputs.shape[other] in CHANNELS and inputs.shape[expected] not in CHANNELS
+    return (other, expected) if is_elsewhere else None
 
 
 def _check_inputs(
