@@ -133,3 +133,21 @@ def test_epsilon_without_noise_is_infinite() -> None:
     )
     assert found.recomputed is not None
     assert found.recomputed.pld == found.recomputed.rdp == math.inf
+
+
+@pytest.mark.parametrize("asked", [None, 0])
+def test_a_run_that_asked_nobody_spends_nothing(asked: int | None) -> None:
+    mechanism = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=0.0)
+    found = account_mechanism(mechanism, RunParameters(0, 1.0, asked=asked))
+    assert found.recomputed is not None
+    assert found.recomputed.smallest == found.recomputed.lower == 0
+    assert found.claim == "holds"
+
+
+@pytest.mark.parametrize("noise", [1e-300, 1e300])
+def test_noise_that_is_hard_to_calculate_with_has_bounds(noise: float) -> None:
+    mechanism = Mechanism(noise, 1.0, 1e-5, "client", "client", stated=1.0)
+    found = account_mechanism(mechanism, RunParameters(3, 1.0))
+    assert found.recomputed is not None
+    assert found.recomputed.smallest == (math.inf if noise < 1 else 0)
+    assert found.claim == ("false" if noise < 1 else "holds")

@@ -90,3 +90,9 @@ def test_a_huge_epsilon_has_no_upper_bound_and_a_large_lower_one() -> None:
     silent = PoissonNoise(1e-3, 0.01, 100, "add-or-remove")
     assert silent.upper_epsilon(DELTA) == math.inf
     assert 50 < silent.lower_epsilon(DELTA) < math.inf
+
+
+def test_no_lower_bound_is_known_of_a_delta_that_the_accountant_cuts_off() -> None:
+    noise = PoissonNoise(1.0, 0.01, 10, "add-or-remove")
+    assert noise.lower_epsilon(1e-16) == 0
+    assert 0 < noise.lower_epsilon(1e-12) < noise.upper_epsilon(1e-12) < math.inf

@@ -214,10 +214,14 @@ def _counts_on_sampling(mechanism: Mechanism, run: RunParameters) -> bool:
 
 def _upper_epsilons(mechanism: Mechanism, rounds: int) -> tuple[float, float | None]:
     """Return the bounds by PLD and by Renyi divergences, without sampling of clients."""
-    noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
+    noise, delta = _noise(mechanism), mechanism.delta
     draws = rounds * mechanism.steps
     rate = mechanism.record_rate
-    if rate is None or rate == 1 or noise == 0:
+    if draws == 0:
+        return 0.0, 0.0
+    if noise < LEAST_NOISE:
+        return math.inf, math.inf
+    if rate is None or rate == 1:
         return gaussian_epsilon(noise, draws, delta), renyi_epsilon(noise, draws, delta)
     match mechanism.record_sampling:
         case "poisson":
@@ -235,15 +239,28 @@ def _upper_epsilons(mechanism: Mechanism, rounds: int) -> tuple[float, float | N
             return gaussian_epsilon(noise, epochs, delta), renyi_epsilon(noise, epochs, delta)
 
 
+def _noise(mechanism: Mechanism) -> float:
+    """Return the deviation of the noise over the sensitivity, at most `MOST_NOISE`."""
+    return min(mechanism.noise_multiplier / mechanism.moves, MOST_NOISE)
+
+
+LEAST_NOISE = 1e-10
+"""Noise over the sensitivity below which no upper bound of epsilon is computed."""
+
+MOST_NOISE = 1e10
+"""Noise over the sensitivity above which epsilon has no meaning."""
+
 RATE_ROUNDING = 1e-6
 """How much 1 / rate may exceed a whole number of batches because a rate was rounded."""
 
 
 def _client_sampled_epsilon(mechanism: Mechanism, run: RunParameters) -> float:
     """Return an upper bound that counts on the sampling of clients; infinite if none does."""
-    noise, rate = mechanism.noise_multiplier / mechanism.moves, run.sampling_rate
-    if not _counts_on_sampling(mechanism, run) or rate >= 1 or noise == 0:
+    noise, rate = _noise(mechanism), run.sampling_rate
+    if not _counts_on_sampling(mechanism, run) or rate >= 1 or noise < LEAST_NOISE:
         return math.inf
+    if run.rounds == 0:
+        return 0.0
     if run.sampling == "poisson":
         sampled = PoissonNoise(noise, rate, run.rounds, mechanism.relation)
         return sampled.upper_epsilon(mechanism.delta)
@@ -266,10 +283,11 @@ def _lower_epsilon(mechanism: Mechanism, run: RunParameters, rounds: int) -> flo
     """
     if mechanism.relation == "replace-one" and not mechanism.is_relation_stated:
         mechanism = replace(mechanism, moves=mechanism.moves / 2)
-    noise, delta = mechanism.noise_multiplier / mechanism.moves, mechanism.delta
+    noise, delta = _noise(mechanism), mechanism.delta
     draws = rounds * mechanism.steps
-    if noise == 0:
-        return math.inf
+    if draws == 0 or noise == 0:
+        return math.inf if draws else 0.0
+    noise = max(noise, LEAST_NOISE)  # what holds for less noise holds for more
     if run.samples_clients:
         if not _is_sampling_bounded(mechanism, run):
             return 0.0

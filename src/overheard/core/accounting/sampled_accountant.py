@@ -25,6 +25,9 @@ LEAST_NOISE = 0.01
 MAX_EXPONENT = 700.0
 """The largest exponent that a float has room for."""
 
+LEAST_DELTA = 1e-12
+"""Smallest delta of a lower bound: the accountant cuts off tails of up to 1e-15."""
+
 FINEST_GRID = 1e-9
 """Smallest distance between two privacy losses."""
 
@@ -77,6 +80,7 @@ class PoissonNoise:
         """Return a lower bound of epsilon: no smaller epsilon holds at this delta.
 
         It is that of two certain neighbors, with their privacy losses rounded down on a grid.
+        Below `LEAST_DELTA` it is 0, as nothing is known.
 
         >>> 1.0 < PoissonNoise(1.0, 0.01, 300, "add-or-remove").lower_epsilon(1e-5) < 1.068
         True
@@ -85,6 +89,8 @@ class PoissonNoise:
             PlanError: if `dp-accounting` is not installed.
 
         """
+        if delta < LEAST_DELTA:
+            return 0.0
         rough = self._rough_epsilon(delta)
         if rough > MAX_ROUGH_EPSILON:
             # What holds for more noise holds for less; a huge epsilon needs a huge grid.
