@@ -392,3 +392,14 @@ def test_of_many_replies_a_smaller_sample_is_kept(monkeypatch: pytest.MonkeyPatc
     evidence.add(rounds[2])
     ((_, kept, _),) = evidence.kept
     assert kept.deltas.shape == (9, 200)
+
+
+@pytest.mark.parametrize("algorithm", [FedAvgM(rate=1.0, momentum=0.5), FedAdam(), FedAvg(0.5)])
+def test_a_stated_algorithm_that_a_plain_mean_contradicts_is_named(
+    algorithm: Algorithm,
+) -> None:
+    proof = check(record(simulate()), StatedStep(algorithm))
+    assert proof.outcome == "follows"
+    assert any(
+        f"the run states {algorithm.__class__.__name__}" in one.fault for one in proof.faults
+    )

@@ -336,9 +336,13 @@ def _contradiction(stated: Candidate, other: Candidate) -> RecordingProof:
 
 
 def _is_stated(step: ServerStep, algorithm: Algorithm) -> bool:
-    """Return whether a step is that of the stated algorithm, with its numbers if it has any."""
-    if not step.fitted:  # then only the weights of the mean differ, which is told anyway
-        return True
+    """Return whether a step is that of the stated algorithm, with its numbers if it has any.
+
+    Other weights of the mean are told apart from this. Buffers that hold one round, and clients
+    that take equally many steps, lead to the mean, too.
+    """
+    if not step.fitted:
+        return not algorithm.has_memory and getattr(algorithm, "rate", 1.0) == 1
     return step.algorithm == algorithm.name and all(
         isclose(number, getattr(algorithm, name, number), rel_tol=SAME_NUMBER)
         for name, number in step.fitted.items()

@@ -282,15 +282,17 @@ def has_noise(kept: KeptRounds, rounds: Rounds, case: ReadingCase) -> bool:
 
 
 def follows_with_rounding(rounds: Rounds) -> bool:
-    """Return whether the mean leaves no more of each change than coarse broadcasts allow.
+    """Return whether the stated step leaves no more of a change than coarse broadcasts allow.
 
     The mean must be in the change as a whole, and the error of its factor small.
     """
-    left = {"c0": 1.0, "examples": -1.0}
-    known = [one for one in rounds if one.has(left)]
-    return _is_usual(
-        known, lambda one: one.square(one.test, left) <= one.rounding
-    ) and _has_whole_mean(rounds)
+    known = [one for one in rounds if one.has({"examples": 1.0})]
+
+    def fits(one: StepEvidence) -> bool:
+        step = "predicted" if one.has({"predicted": 1.0}) else "examples"
+        return one.square(one.test, {"c0": 1.0, step: -1.0}) <= one.rounding
+
+    return _is_usual(known, fits) and _has_whole_mean(rounds)
 
 
 def _has_whole_mean(rounds: Rounds) -> bool:
