@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from math import prod
 from typing import ClassVar
 
 import pytest
 import torch
+from torch import nn
 
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.core.attack import Attack, TrainingSource
@@ -13,7 +15,9 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
 from overheard.core.view import View
+from overheard.learning.model import Model
 from overheard.planning import cost_estimate, measured_costs
 from overheard.planning.cost_estimate import (
     CostEstimate,
@@ -57,6 +61,25 @@ SIMULATING = Plan(data=DATA, training=TRAINING, threats=(VIRTUAL,))
 
 
 SECOND = CellCost(1.0, 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class BatchNormed(Model):
+    """A network that cannot train on a single example."""
+
+    name: ClassVar[str] = "batch-normed"
+    source: ClassVar[str] = ""
+
+    def build(self, task: Task) -> nn.Module:
+        size = prod(task.shape)
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, task.outputs))
+
+
+def test_measures_the_training_of_a_network_that_needs_two_examples():
+    training = TRAINING.model_copy(update={"model": BatchNormed()})
+    plan = SIMULATING.model_copy(update={"training": training})
+    inputs = load_inputs(plan, HERE, MemoryTensorCache())
+    assert measured_costs.measure_training(plan, inputs) > 0
 
 
 @dataclass

@@ -131,7 +131,7 @@ def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
         return perf_counter() - begun
 
     batch = min(recipe.batch, TRAINED_EXAMPLES)
-    seconds([1])
+    seconds([min(2, batch)])  # a batch norm cannot train on a single example
     one_batch = seconds([batch])
     if one_batch > LONG_BATCH:
         return one_batch / batch
