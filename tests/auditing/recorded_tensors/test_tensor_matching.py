@@ -374,3 +374,10 @@ def test_tensors_that_stay_at_home_have_no_place_in_a_list():
     found = match_tensors(tensor_shapes(recorded), network_tensors(network(), at_home))
     assert isinstance(found, TensorMatch)
     assert found.names["2.weight"] == "2"
+
+
+def test_a_list_without_the_tensors_that_stayed_at_home_is_refused_with_what_to_do():
+    without_batch_norm = {name: one for name, one in sent().items() if name[0] != "1"}
+    said = reason(listed("arr_{}".format)(without_batch_norm), network())
+    assert "named by position, and are fewer than those of the plan's training.model" in said
+    assert "save the others under their names" in said

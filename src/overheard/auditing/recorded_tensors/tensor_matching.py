@@ -60,11 +60,21 @@ def match_tensors(
     turned = _turn_fitting(nearest, recorded, tensors)
     description = Recorded(turned, nearest, tuple(left_out), stated)
     notes = (
-        "its tensors are named by position" if nearest and not named else "",
+        _position_note(recorded, tensors) if nearest and not named else "",
         "its kernels are inputs x outputs" if turned != recorded else "",
         describe_differences(description, tensors),
     )
     return TensorMismatch("; ".join(filter(None, notes)), len(nearest))
+
+
+def _position_note(recorded: Shapes, tensors: NetworkTensors) -> str:
+    note = "its tensors are named by position"
+    if len(recorded) >= len(tensors.parameters):
+        return note
+    return (
+        f"{note}, and are fewer than those of the plan's training.model: if clients kept some "
+        "at home, such as those of batch norms, save the others under their names"
+    )
 
 
 def _match_layer_names(
