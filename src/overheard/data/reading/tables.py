@@ -131,28 +131,6 @@ def integer_column(
     return cells.to_numpy(np.int64, copy=True)
 
 
-def real_column(
-    path: Path, table: "pandas.DataFrame", column: str
-) -> Float32[Tensor, " examples"]:
-    """Return a column of numbers to predict.
-
-    Raises:
-        DataError: if a cell is missing, no number, or infinite.
-
-    """
-    import pandas as pd
-
-    require_columns(path, table, (column,))
-    cells = table[column]
-    if pd.api.types.is_numeric_dtype(cells):
-        numbers = torch.from_numpy(cells.to_numpy(np.float32, copy=True))
-        if bool(numbers.isfinite().all()):
-            return numbers
-    raise DataError(
-        f"{path}: column {column!r} must hold finite numbers, without missing cells: correct it"
-    )
-
-
 def text_column(path: Path, table: "pandas.DataFrame", column: str) -> list[str]:
     """Return a column of texts; an empty cell is an empty text.
 
