@@ -146,8 +146,10 @@ def try_data(
         means[one] = examples.inputs.flatten(1).double().mean(0)
     fitting = _fitting_scale(trials, scale)
     layer = _first_layer(structure, len(means[scale]))
-    if fitting is None and layer:
-        fitting = _scale_of_updates(transcript, layer, means, scale)
+    if layer:
+        # Where a model gains by larger inputs, the updates may still show the plan's scale.
+        shown = _scale_of_updates(transcript, layer, means, fitting or scale)
+        fitting = fitting if shown is None else shown if shown != scale else None
     best = trials[fitting or scale]
     counts = best.labels.bincount()
     return DataTrial(
