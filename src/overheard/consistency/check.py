@@ -307,7 +307,7 @@ def _digest(transcript: Path) -> str:
     for number in range(count_committed_rounds(transcript)):
         with os.scandir(round_folder(transcript, number)) as entries:
             for entry in sorted(entries, key=lambda one: one.name):
-                state = entry.stat()
+                state = entry.stat(follow_symlinks=False)
                 times = f"{state.st_mtime_ns} {state.st_ctime_ns}"
                 found.update(f"{number} {entry.name} {state.st_size} {times}\n".encode())
     return found.hexdigest()

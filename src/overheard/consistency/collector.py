@@ -241,10 +241,20 @@ class EvidenceCollector:
             done.replies, changes={name: one[small] for name, one in changes.items()}
         )
         self._keep_replies(done.round, clients, rounding / ROUNDING)
-        if not _is_in_share(done.round, self._share):
-            return
-        self.adaptive.append(adaptive)
-        moved = _moved_numbers(self._plan, names, vectors)
+        if _is_in_share(done.round, self._share):
+            self.adaptive.append(adaptive)
+            self._keep_evidence(done, vectors, clients, rounding)
+
+    def _keep_evidence(
+        self,
+        done: SampledRound,
+        vectors: Mapping[str, Tensor],
+        clients: ClientReplies,
+        rounding: float,
+    ) -> None:
+        """Keep the products of the vectors of a round, and of its clients' replies."""
+        assert self._plan is not None
+        moved = _moved_numbers(self._plan, done.names, vectors)
         if moved is not None:
             vectors = _select(vectors, moved)
         places, fit, test = multiply(vectors)

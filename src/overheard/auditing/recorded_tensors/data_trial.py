@@ -149,6 +149,10 @@ def try_data(
     if layer:
         # Where a model gains by larger inputs, the updates may still show the plan's scale.
         shown = _scale_of_updates(transcript, layer, means, fitting or scale)
+        if shown not in (None, scale) and not _scale_of_updates(
+            transcript, layer, means, scale
+        ):
+            shown = scale  # no other one explains them clearly better
         fitting = fitting if shown is None else shown if shown != scale else None
     best = trials[fitting or scale]
     counts = best.labels.bincount()
