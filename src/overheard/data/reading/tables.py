@@ -19,6 +19,7 @@ from overheard.data.reading.arrays import MAX_SIZE, checked_names
 
 if TYPE_CHECKING:  # pandas is large, and most audits read no table
     import pandas
+    import pyarrow
 
 MAX_CATEGORIES = 1000
 """Largest number of different strings in a column of categories. A column with more is taken
@@ -47,7 +48,7 @@ def read_table(
 
     try:
         if path.suffix == ".parquet":
-            table = _read_parquet(path)
+            table = read_parquet(path).to_pandas(ignore_metadata=True)
         else:
             table = _read_csv(path, column_names, skipped_lines)
     # Pandas' errors and most of Arrow's are ValueErrors.
@@ -66,6 +67,42 @@ def read_table(
     if not len(table) or not table.columns.is_unique:
         raise DataError(f"{path} must have rows, and columns with different names: correct it")
     return pd.DataFrame({str(name): _plain_column(path, table[name]) for name in table.columns})
+
+
+def read_unpacked(path: Path) -> bytes:
+    """Read the bytes of a file, unpacked if it ends in `.gz`.
+
+    Raises:
+        DataError: if they are more than `MAX_SIZE`.
+
+    """
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        content = stream.read(MAX_SIZE + 1)
+    if len(content) > MAX_SIZE:
+        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+    return content
+
+
+def read_parquet(path: Path) -> "pyarrow.Table":
+    """Read a `.parquet` file, after a look at its size unpacked.
+
+    Raises:
+        DataError: if it is too large, or two columns have one name.
+
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        size = sum(
+            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
+        )
+        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
+            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+        table = file.read()
+    if len(set(table.column_names)) != table.num_columns:
+        raise DataError(f"{path} must have columns with different names: correct it")
+    return table
 
 
 def require_columns(path: Path, table: "pandas.DataFrame", columns: tuple[str, ...]) -> None:
@@ -184,10 +221,7 @@ def _read_csv(
 ) -> "pandas.DataFrame":
     import pandas as pd
 
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        content = stream.read(MAX_SIZE + 1)
-    if len(content) > MAX_SIZE:
-        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+    content = read_unpacked(path)
     with warnings.catch_warnings():
         # Pandas only warns if a row is longer than the header, and cuts it.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -202,20 +236,6 @@ def _read_csv(
             low_memory=False,
             index_col=False,
         )
-
-
-def _read_parquet(path: Path) -> "pandas.DataFrame":
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        size = sum(
-            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
-        )
-        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
-            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
-        frame: "pandas.DataFrame" = file.read().to_pandas(ignore_metadata=True)
-        return frame
 
 
 def _plain_column(path: Path, column: "pandas.Series") -> "pandas.Series":

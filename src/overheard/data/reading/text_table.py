@@ -1,7 +1,6 @@
 """A reader of a person's own table, whose cells stay the texts that they are in the file."""
 
 import csv
-import gzip
 import io
 import re
 import zlib
@@ -16,7 +15,7 @@ from jaxtyping import Bool, Int64
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
-from overheard.data.reading.arrays import MAX_SIZE
+from overheard.data.reading.tables import read_parquet, read_unpacked
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
@@ -125,7 +124,7 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
 
     try:
         is_csv = path.suffix != ".parquet"
-        table, notes = _read_csv(path, header_lines) if is_csv else (_read_parquet(path), ())
+        table, notes = _read_csv(path, header_lines) if is_csv else (read_parquet(path), ())
         if not table.num_rows:
             raise DataError(f"{path} must have rows: correct it")
         columns = {
@@ -147,10 +146,7 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        content = stream.read(MAX_SIZE + 1)
-    if len(content) > MAX_SIZE:
-        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+    content = read_unpacked(path)
     text, encoding_notes = _decode(path, content)
     separator, text = _find_separator(text)
     width = len(_first_rows(text, separator, 1)[0]) if text.strip() else 0
@@ -284,22 +280,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _read_parquet(path: Path) -> "pyarrow.Table":
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        size = sum(
-            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
-        )
-        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
-            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
-        table = file.read()
-    if len(set(table.column_names)) != table.num_columns:
-        raise DataError(f"{path} must have columns with different names: correct it")
-    return table
 
 
 def _text_column(
