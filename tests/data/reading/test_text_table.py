@@ -2,6 +2,8 @@ import gzip
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from overheard.core.errors import DataError
@@ -119,3 +121,22 @@ def test_a_parquet_table_becomes_texts(tmp_path: Path) -> None:
     pd.DataFrame({"odd": [[1, 2]]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(DataError, match="'odd' has neither numbers, strings nor dates"):
         read_text_table(tmp_path / "t.parquet")
+
+
+def test_numbers_that_pandas_stored_as_categories_are_categories(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"ward": pd.Categorical([3, 5, 3]), "age": [3, 5, 3]})
+    frame.to_parquet(path)
+    columns = read_text_table(path).columns
+    assert (columns["ward"].is_category, columns["age"].is_category) == (True, False)
+    assert columns["ward"].texts == ("3", "5")
+
+
+@pytest.mark.parametrize(
+    "notes", [b"{", b"[]", b'{"columns": [3]}', b'{"columns": {"name": 1}}']
+)
+def test_notes_of_another_form_tell_of_no_categories(tmp_path: Path, notes: bytes) -> None:
+    path = tmp_path / "t.parquet"
+    table = pa.table({"ward": [3, 5]}).replace_schema_metadata({b"pandas": notes})
+    pq.write_table(table, path)
+    assert not read_text_table(path).columns["ward"].is_category

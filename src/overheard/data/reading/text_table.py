@@ -127,8 +127,9 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
         table, notes = _read_csv(path, header_lines) if is_csv else (read_parquet(path), ())
         if not table.num_rows:
             raise DataError(f"{path} must have rows: correct it")
+        stored = frozenset[str]() if is_csv else _stored_categories(table)
         columns = {
-            name: _text_column(path, name, column, is_csv=is_csv)
+            name: _text_column(path, name, column, is_csv=is_csv, is_category=name in stored)
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     # Most of Arrow's errors are ValueErrors.
@@ -282,16 +283,29 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _stored_categories(table: "pyarrow.Table") -> frozenset[str]:
+    """Return the columns that pandas stored as categories, by its notes in the file.
+
+    Parquet has numbers in their place. Notes of another form tell nothing.
+    """
+    try:
+        columns = table.schema.pandas_metadata["columns"]
+        return frozenset(
+            str(one["name"]) for one in columns if one["pandas_type"] == "categorical"
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return frozenset()
+
+
 def _text_column(
-    path: Path, name: str, column: "pyarrow.ChunkedArray", *, is_csv: bool
+    path: Path, name: str, column: "pyarrow.ChunkedArray", *, is_csv: bool, is_category: bool
 ) -> TextColumn:
     """Return the texts of a column; an empty cell is an empty text."""
     import pyarrow as pa
 
-    is_category = False
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-        is_category = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        column, is_category = column.cast(column.type.value_type), True
+    is_category &= pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise DataError(
             f"{path}: column {name!r} has neither numbers, strings nor dates: convert or drop "

@@ -224,9 +224,7 @@ def _defenses(last: Breakpoint) -> Iterator[DefenseRecord]:
     stated = last.training_args.get("dp_args")
     if isinstance(stated, dict):
         settings = ", ".join(f"{name}={text}" for name, text in _settings(stated))
-        name, mechanism = _DP_TYPES.get(
-            str(stated.get("type")), ("fedbiomed_dp", "Fed-BioMed DP")
-        )
+        name, mechanism = _DP_TYPES.get(str(stated.get("type")), _OTHER_DP)
         yield DefenseRecord(name, f"{mechanism}({settings})", "client", BY_NODE)
     if any(
         reply.encrypted for nodes in last.training_replies.values() for reply in nodes.values()
