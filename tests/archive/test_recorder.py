@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.atomic import partial_path
 from overheard.archive.layout import messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript
@@ -22,6 +21,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.disk.writing import partial_path
 
 TO_SERVER = frozenset({SERVER})
 START = {"w": torch.tensor([1.0, 2.0])}

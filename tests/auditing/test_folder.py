@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.atomic import partial_path
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import OutputError
+from overheard.disk.writing import partial_path
 
 
 def test_creates_the_folder_and_accepts_it_again(tmp_path: Path):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, final
 import pytest
 import torch
 
-from overheard.archive.folder_lock import LOCK_FILE, lock_folder
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
@@ -33,6 +32,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
+from overheard.disk.folder_lock import LOCK_FILE, lock_folder
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding, Refusal
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS

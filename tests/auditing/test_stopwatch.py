@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.atomic import partial_path
 from overheard.archive.layout import seconds_path
 from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 from overheard.auditing.stopwatch import Stopwatch, core_seconds
+from overheard.disk.writing import partial_path
 
 LINUX = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="the system does not tell of processes"

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import is_partial, output_error, remove_partial_files, write_bytes
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
     count_committed_rounds,
@@ -23,6 +22,8 @@ from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.disk.links import output_error
+from overheard.disk.writing import is_partial, remove_partial_files, write_bytes
 
 FORMAT = 1
 """Format version; increased whenever an older Overheard could misread the files."""

@@ -8,8 +8,6 @@ from math import isfinite
 from pathlib import Path
 from typing import final
 
-from overheard.archive.atomic import flush_files, output_error, write_bytes, write_unflushed
-from overheard.archive.direct_writer import DirectWriter
 from overheard.archive.layout import (
     MAX_JSON_BYTES,
     messages_path,
@@ -48,6 +46,9 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import Party, parse_party
+from overheard.disk.direct_writer import DirectWriter
+from overheard.disk.links import output_error
+from overheard.disk.writing import flush_files, write_bytes, write_unflushed
 
 MAX_LINE_BYTES = 2**22
 """Largest line of a message in bytes: some 40,000 metrics, or names of tensors."""

@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import write_bytes
 from overheard.archive.layout import (
     count_committed_rounds,
     end_path,
@@ -17,6 +16,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import describe_validation_error, read_manifest
 from overheard.core.errors import TranscriptError
+from overheard.disk.writing import write_bytes
 
 
 @dataclass(frozen=True, slots=True)

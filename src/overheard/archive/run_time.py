@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import write_unflushed
 from overheard.archive.layout import path_exists, read_checked_file, seconds_path
 from overheard.archive.manifest import describe_validation_error
 from overheard.core.errors import TranscriptError
+from overheard.disk.writing import write_unflushed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from overheard.archive.atomic import write_bytes
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import OutputError
+from overheard.disk.writing import write_bytes
 
 KEY_PATTERN = re.compile(r"[0-9a-f]{8,128}")
 """A hexadecimal digest of everything that determines the tensors; safe as a file name."""

@@ -13,13 +13,13 @@ from jaxtyping import Float, Int
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from overheard.archive.atomic import write_bytes
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists, read_checked_file, truth_path
 from overheard.archive.manifest import describe_validation_error
 from overheard.core.errors import DataError, TranscriptError
 from overheard.core.parties import Party, parse_party
 from overheard.core.truth import GroundTruth
+from overheard.disk.writing import write_bytes
 
 MAX_NAME_LENGTH = 200
 """Longest name of a user, attribute or value, in characters."""

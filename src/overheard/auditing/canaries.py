@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from overheard.archive.atomic import write_bytes
 from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
@@ -16,6 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party
 from overheard.core.truth import GroundTruth
+from overheard.disk.writing import write_bytes
 from overheard.federation.digest import examples_digest
 from overheard.plans.plan import Plan
 

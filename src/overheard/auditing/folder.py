@@ -12,9 +12,10 @@ from typing import final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.atomic import is_partial, output_error, write_text
-from overheard.archive.folder_lock import LOCK_FILE
 from overheard.core.errors import OutputError
+from overheard.disk.folder_lock import LOCK_FILE
+from overheard.disk.links import output_error
+from overheard.disk.writing import is_partial, write_text
 
 CODE_DIGESTS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.folder_lock import lock_folder
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.tensor_cache import FolderTensorCache
@@ -38,6 +37,7 @@ from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.folder import data_folder
 from overheard.data.reading.scales import Scale
 from overheard.data.summary import summarise_data
+from overheard.disk.folder_lock import lock_folder
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
 from overheard.learning.threads import one_thread

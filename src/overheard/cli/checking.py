@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from overheard.archive.atomic import write_text
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
+from overheard.disk.writing import write_text
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import BEYOND, AuditChanges

@@ -146,8 +146,8 @@ def compare(
       overheard compare before.json after.json --markdown changes.md
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.archive.atomic import write_text
     from overheard.cli.checking import findings_path, print_changes, refuse_to_overwrite
+    from overheard.disk.writing import write_text
     from overheard.findings.document import read_findings
     from overheard.gate.audit_changes import compare_audits
     from overheard.gate.changes_text import changes_as_json, changes_as_markdown

@@ -99,9 +99,9 @@ def init(
       overheard init study.toml --data cases.parquet --label diagnosis --user ward
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.archive.atomic import write_text
     from overheard.auditing.inputs import Resources
     from overheard.cli.recordings import find_newest_recording, print_newer_recording
+    from overheard.disk.writing import write_text
     from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
     from overheard.planning.flower_app import read_flower_app
     from overheard.planning.recorded_facts import read_recorded_facts

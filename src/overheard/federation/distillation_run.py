@@ -9,13 +9,13 @@ from typing import final
 import torch
 from torch import Tensor
 
-from overheard.archive.atomic import write_bytes
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.tensor_files import read_tensors, to_safetensors
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.messages import Broadcast, DistilledSet, Message, MissingReply, Weights
 from overheard.core.parties import SERVER, Party
+from overheard.disk.writing import write_bytes
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.round import TO_SERVER

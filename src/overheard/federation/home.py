@@ -8,7 +8,6 @@ from typing import final
 import torch
 from torch import nn
 
-from overheard.archive.atomic import write_bytes
 from overheard.archive.tensor_files import read_tensors, to_safetensors
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import BuildModel
@@ -16,6 +15,7 @@ from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.messages import Weights, apply_update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.disk.writing import write_bytes
 from overheard.federation.federation import Federation
 from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.sent_tensors import sent_tensors

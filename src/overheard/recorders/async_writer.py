@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import final
 
-from overheard.archive.atomic import write_text
-from overheard.archive.direct_writer import DirectWriter
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import manifest_path, path_exists
 from overheard.archive.manifest import Manifest, read_manifest
@@ -31,6 +29,8 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import Party
+from overheard.disk.direct_writer import DirectWriter
+from overheard.disk.writing import write_text
 from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.replies.round_check import RoundCheck
 from overheard.recorders.run_info import RunInfo

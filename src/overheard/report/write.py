@@ -3,7 +3,8 @@
 from hashlib import sha256
 from pathlib import Path
 
-from overheard.archive.atomic import output_error, write_text
+from overheard.disk.links import output_error
+from overheard.disk.writing import write_text
 from overheard.findings.audit import Audit
 from overheard.report.evidence.digests import write_digests
 from overheard.report.exports import as_csv, as_json

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import ValidationError
 
-from overheard.archive.atomic import write_text
+from overheard.disk.writing import write_text
 
 T = TypeVar("T")
 

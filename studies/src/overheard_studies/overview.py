@@ -7,7 +7,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from overheard.archive.atomic import write_text
+from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER

@@ -7,12 +7,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, final
 
-from overheard.archive.atomic import write_text
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
 from overheard.core.errors import AuditError, DataError, OutputError, PlanError
 from overheard.core.scorer import Better
+from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportFigure, ReportTable
 from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
 from overheard.core.scorer import Better
+from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, format_number

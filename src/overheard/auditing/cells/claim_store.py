@@ -17,12 +17,12 @@ from typing import Any, cast, final
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from overheard.archive.atomic import write_bytes
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, OutputError
 from overheard.core.parties import Party
+from overheard.disk.writing import write_bytes
 from overheard.findings.finding import Cell
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Literal, final
 
-from overheard.archive.folder_lock import lock_folder
 from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.following.followed_folder import begin_to_follow, check_followed_folder
@@ -16,6 +15,7 @@ from overheard.auditing.following.round_attacker import FollowedRound, RoundAtta
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.run import folder_claim
 from overheard.core.errors import PlanError
+from overheard.disk.folder_lock import lock_folder
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages

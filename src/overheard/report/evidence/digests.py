@@ -9,8 +9,8 @@ from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from overheard.archive.atomic import write_text
 from overheard.core.errors import OutputError
+from overheard.disk.writing import write_text
 
 DIGESTS_FILE = "digests.json"
 

@@ -7,7 +7,7 @@ from typing import Annotated, final
 
 from pydantic import Field
 
-from overheard.archive.atomic import write_text
+from overheard.disk.writing import write_text
 from overheard.plans.strict_model import StrictModel, read_toml
 
 OFFICER_FILE = "officer.toml"

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import final
 
-from overheard.archive.atomic import write_bytes, write_text
 from overheard.core.errors import FindingsError, OutputError
+from overheard.disk.writing import write_bytes, write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.report.evidence.annex import Annex, make_annex

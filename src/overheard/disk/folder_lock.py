@@ -11,9 +11,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from overheard.archive.atomic import output_error, remove_partial_files
 from overheard.core.errors import OutputError
 from overheard.core.escape import escape_unprintable
+from overheard.disk.links import output_error
+from overheard.disk.writing import remove_partial_files
 
 LOCK_FILE = "in-use.json"
 

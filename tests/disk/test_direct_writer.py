@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overheard.archive.direct_writer import BLOCK_BYTES, BUFFER_BYTES, DirectWriter
+from overheard.disk.direct_writer import BLOCK_BYTES, BUFFER_BYTES, DirectWriter
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_without_direct_io_files_are_written_normally(
 ) -> None:
     writer = DirectWriter()
     # Unaligned sizes fail in the same way as a disk without direct I/O.
-    monkeypatch.setattr("overheard.archive.direct_writer.BLOCK_BYTES", 1)
+    monkeypatch.setattr("overheard.disk.direct_writer.BLOCK_BYTES", 1)
     for content in (b"first", b"second"):
         path = tmp_path / content.decode()
         writer.write(path, content)

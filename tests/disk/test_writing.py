@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive import atomic
-from overheard.archive.atomic import (
+from overheard.core.errors import OutputError
+from overheard.disk import writing
+from overheard.disk.direct_writer import DirectWriter
+from overheard.disk.writing import (
     flush_files,
     is_partial,
     partial_path,
@@ -20,13 +22,11 @@ from overheard.archive.atomic import (
     write_text,
     write_unflushed,
 )
-from overheard.archive.direct_writer import DirectWriter
-from overheard.core.errors import OutputError
 
 WRITER = """
 import sys
 from pathlib import Path
-from overheard.archive.atomic import write_unflushed
+from overheard.disk.writing import write_unflushed
 for _ in range(100):
     write_unflushed(Path(sys.argv[1]), sys.argv[2].encode() * 2**16)
 """
@@ -117,7 +117,7 @@ def test_a_file_outside_keeps_its_content_whatever_is_planted(
     # Even a name that was guessed right is refused.
     guessed = partial_path(folder / "y")
     link(victim, guessed)
-    monkeypatch.setattr(atomic, "partial_path", lambda path: guessed)
+    monkeypatch.setattr(writing, "partial_path", lambda path: guessed)
     with pytest.raises(OutputError):
         write_unflushed(folder / "y", b"new", direct_writer=direct_writer)
     assert victim.read_text() == "precious"
@@ -128,7 +128,7 @@ def test_no_link_to_a_missing_file_is_followed(
 ) -> None:
     guessed = partial_path(tmp_path / "x")
     guessed.symlink_to(tmp_path / "made")
-    monkeypatch.setattr(atomic, "partial_path", lambda path: guessed)
+    monkeypatch.setattr(writing, "partial_path", lambda path: guessed)
     with pytest.raises(OutputError):
         write_bytes(tmp_path / "x", b"new")
     assert not (tmp_path / "made").exists()

@@ -1,6 +1,5 @@
-"""Atomic writing of files."""
+"""Writes files atomically, and follows no link below the output folder."""
 
-import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -9,27 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from overheard.archive.direct_writer import DirectWriter, open_new
-from overheard.core.errors import OutputError
+from overheard.disk.direct_writer import DirectWriter, open_new
+from overheard.disk.links import output_error
 
 FLUSH_THREADS = 16
 
 _PARTIAL_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 
-_REMEDIES = {
-    errno.ENOSPC: "the disk is full: free space there or choose another folder",
-    errno.EDQUOT: "your disk quota is used up: free space there or choose another folder",
-    errno.EACCES: "you may not write there: choose another folder or ask for the permission",
-    errno.EPERM: "you may not write there: choose another folder or ask for the permission",
-    errno.EROFS: "that disk is read-only: choose another folder",
-    errno.ENOTDIR: "there is a file where a folder is needed: move it or choose another folder",
-    errno.EEXIST: "there is a file where a folder is needed: move it or choose another folder",
-    errno.EISDIR: "there is a folder where a file is needed: move it or choose another folder",
-    errno.ENAMETOOLONG: "the name is too long for that disk: choose a shorter path",
-}
 
-
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, inside: Path | None = None) -> None:
     """Write a file atomically; creates missing parent folders.
 
     The content is written to a new file beside it, whose name nobody can foretell, flushed to
@@ -80,9 +67,9 @@ def flush_files(paths: Sequence[Path]) -> None:
                 raise output_error(path, error) from error
 
 
-def write_text(path: Path, content: str) -> None:
+def write_text(path: Path, content: str, *, inside: Path | None = None) -> None:
     """Write text as UTF-8, as `write_bytes` does."""
-    write_bytes(path, content.encode())
+    write_bytes(path, content.encode(), inside=inside)
 
 
 def partial_path(path: Path) -> Path:
@@ -110,14 +97,6 @@ def remove_partial_files(folder: Path) -> None:
                 path.unlink()
     except OSError as error:
         raise output_error(folder, error) from error
-
-
-def output_error(path: Path, error: OSError) -> OutputError:
-    """Return an error with the path, the cause and a remedy."""
-    remedy = _REMEDIES.get(
-        error.errno or 0, f"{error.strerror or error}: check the disk and the path"
-    )
-    return OutputError(f"cannot write {path}: {remedy}")
 
 
 @contextmanager

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.atomic import partial_path
-from overheard.archive.folder_lock import LOCK_FILE, lock_folder
 from overheard.core.errors import OutputError
+from overheard.disk.folder_lock import LOCK_FILE, lock_folder
+from overheard.disk.writing import partial_path
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from overheard.archive.atomic import partial_path
-from overheard.archive.folder_lock import lock_folder
+from overheard.disk.writing import partial_path
+from overheard.disk.folder_lock import lock_folder
 with lock_folder(Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(60)

@@ -1,0 +1,1 @@
+"""Files and folders: the one place that reads small files, and writes and removes anything."""
