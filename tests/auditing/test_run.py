@@ -475,7 +475,7 @@ def test_an_audit_with_further_arms_keeps_the_runs_and_equals_a_fresh_one(
 
 def test_refuses_a_folder_in_which_another_audit_works(tmp_path: Path):
     with lock_folder(tmp_path / "out"):
-        with pytest.raises(OutputError, match="another audit works here since"):
+        with pytest.raises(OutputError, match="another process works here since"):
             audit(TINY, tmp_path / "out", resources=HERE)
         assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK_FILE]
 

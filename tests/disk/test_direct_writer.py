@@ -1,9 +1,18 @@
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from overheard.disk.direct_writer import BLOCK_BYTES, BUFFER_BYTES, DirectWriter
+
+
+def write(writer: DirectWriter, path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        writer.write(handle, content)
+    finally:
+        os.close(handle)
 
 
 @pytest.mark.parametrize(
@@ -14,7 +23,7 @@ def test_files_of_any_size_are_written_exactly(tmp_path: Path, size: int) -> Non
     content = np.random.default_rng(0).bytes(size)
     writer = DirectWriter()
     for name, written in (("x", content), ("y", content[::-1])):
-        writer.write(tmp_path / name, written)
+        write(writer, tmp_path / name, written)
         assert (tmp_path / name).read_bytes() == written
 
 
@@ -25,18 +34,15 @@ def test_without_direct_io_files_are_written_normally(
     # Unaligned sizes fail in the same way as a disk without direct I/O.
     monkeypatch.setattr("overheard.disk.direct_writer.BLOCK_BYTES", 1)
     for content in (b"first", b"second"):
-        path = tmp_path / content.decode()
-        writer.write(path, content)
-        assert path.read_bytes() == content
+        write(writer, tmp_path / content.decode(), content)
+        assert (tmp_path / content.decode()).read_bytes() == content
 
 
-def test_a_file_that_exists_is_refused_and_kept(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"old")
-    with pytest.raises(FileExistsError):
-        DirectWriter().write(tmp_path / "x", b"new")
-    assert (tmp_path / "x").read_bytes() == b"old"
-
-
-def test_other_errors_are_raised(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        DirectWriter().write(tmp_path / "missing" / "x", b"x")
+def test_what_was_written_directly_before_an_error_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first megabyte is written directly; the rest is not aligned, and fails.
+    monkeypatch.setattr("overheard.disk.direct_writer.BLOCK_BYTES", 1)
+    content = np.random.default_rng(0).bytes(BUFFER_BYTES + 5)
+    write(DirectWriter(), tmp_path / "x", content)
+    assert (tmp_path / "x").read_bytes() == content

@@ -40,7 +40,7 @@ def holder(tmp_path: Path):
 def test_refuses_a_folder_in_which_another_process_works_and_names_it(
     holder: "subprocess.Popen[str]", tmp_path: Path
 ):
-    message = rf"another audit works here since 20.* UTC, process {holder.pid}: wait until"
+    message = rf"another process works here since 20.* UTC, process {holder.pid}: wait until"
     with pytest.raises(OutputError, match=message), lock_folder(tmp_path):
         pass
     assert (tmp_path / LOCK_FILE).exists()

@@ -3,8 +3,7 @@
 import errno
 import mmap
 import os
-from pathlib import Path
-from typing import BinaryIO, final
+from typing import final
 
 BLOCK_BYTES = 4096
 """Alignment in bytes that direct I/O requires of addresses and sizes."""
@@ -30,51 +29,56 @@ class DirectWriter:
         self._buffer = mmap.mmap(-1, BUFFER_BYTES)
         self._is_supported = hasattr(os, "O_DIRECT")
 
-    def write(self, path: Path, content: bytes) -> None:
-        """Write a new file.
+    def write(self, handle: int, content: bytes) -> None:
+        """Write the content of a new file.
+
+        Args:
+            handle: its file descriptor.
+            content: the content.
 
         Raises:
-            OSError: if the path exists, be it as a link, or the disk or the permissions do not
-                allow it.
+            OSError: if the disk does not allow it.
 
         """
         if self._is_supported:
             try:
-                return self._write(path, content)
+                return self._write(handle, content)
             except OSError as error:
                 if error.errno not in _UNSUPPORTED:
                     raise
                 self._is_supported = False
-                # Some disks refuse direct I/O only once the file was made.
-                path.unlink(missing_ok=True)
-        with open_new(path) as file:
-            file.write(content)
+        # Some disks refuse direct I/O only when the content is written.
+        _set_direct(handle, is_direct=False)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.truncate(handle, 0)
+        write_all(handle, content)
         return None
 
-    def _write(self, path: Path, content: bytes) -> None:
-        handle = _create(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_DIRECT)
-        try:
-            for start in range(0, len(content), BUFFER_BYTES):
-                self._buffer.seek(0)
-                count = self._buffer.write(memoryview(content)[start : start + BUFFER_BYTES])
-                self._write_buffer(handle, -(-count // BLOCK_BYTES) * BLOCK_BYTES)
-            os.truncate(handle, len(content))
-        finally:
-            os.close(handle)
-
-    def _write_buffer(self, handle: int, count: int) -> None:
-        with memoryview(self._buffer) as buffer:
-            done = 0
-            while done < count:
-                with buffer[done:count] as left:
-                    done += os.write(handle, left)
+    def _write(self, handle: int, content: bytes) -> None:
+        _set_direct(handle, is_direct=True)
+        for start in range(0, len(content), BUFFER_BYTES):
+            self._buffer.seek(0)
+            count = self._buffer.write(memoryview(content)[start : start + BUFFER_BYTES])
+            with memoryview(self._buffer) as buffer:
+                write_all(handle, buffer[: -(-count // BLOCK_BYTES) * BLOCK_BYTES])
+        os.truncate(handle, len(content))
 
 
-def open_new(path: Path) -> BinaryIO:
-    """Create a file and open it to be written; raise `FileExistsError` for a file or a link."""
-    return open(path, "xb", opener=_create)
+def write_all(handle: int, content: bytes | memoryview) -> None:
+    """Write all of a content to a file descriptor; the system may write less at a time."""
+    with memoryview(content) as whole:
+        done = 0
+        while done < len(whole):
+            with whole[done:] as left:
+                done += os.write(handle, left)
 
 
-def _create(path: str | Path, flags: int) -> int:
-    # O_EXCL alone, by POSIX, follows no link; some network drives need to be told.
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+def _set_direct(handle: int, *, is_direct: bool) -> None:
+    direct = getattr(os, "O_DIRECT", 0)
+    if not direct:
+        return
+    # Imported here, as only systems with direct I/O have it.
+    import fcntl
+
+    flags = fcntl.fcntl(handle, fcntl.F_GETFL)
+    fcntl.fcntl(handle, fcntl.F_SETFL, flags | direct if is_direct else flags & ~direct)

@@ -13,7 +13,9 @@ from filelock import FileLock, Timeout
 
 from overheard.core.errors import OutputError
 from overheard.core.escape import escape_unprintable
+from overheard.disk.folders import make_folder
 from overheard.disk.links import output_error
+from overheard.disk.open_folder import FILE_MODE
 from overheard.disk.writing import remove_partial_files
 
 LOCK_FILE = "in-use.json"
@@ -42,9 +44,11 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """
     path = folder / LOCK_FILE
     # It opens no link, and writes through the file that it has locked.
-    lock = FileLock(path, blocking=False, fallback_to_soft=False, on_acquired=_write_holder)
+    lock = FileLock(
+        path, mode=FILE_MODE, blocking=False, fallback_to_soft=False, on_acquired=_write_holder
+    )
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
         raise OutputError(_describe_holder(path)) from error
@@ -56,9 +60,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
             f"{folder} cannot be locked: start no other audit with this folder", stacklevel=3
         )
     try:
-        for inside, names, _ in os.walk(folder) if lock.is_locked else ():
+        for place, names, _ in os.walk(folder) if lock.is_locked else ():
             names[:] = [name for name in names if name != "transcript"]  # as it may be huge
-            remove_partial_files(Path(inside))
+            remove_partial_files(Path(place), inside=folder)
         yield
     finally:
         # Removed while it is locked: nobody else can have locked this file in the meantime.
@@ -83,6 +87,6 @@ def _describe_holder(path: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         holder = ""  # it has just begun
     return (
-        f"{path.parent}: another audit works here{holder}: wait until it ends, or choose "
+        f"{path.parent}: another process works here{holder}: wait until it ends, or choose "
         "another folder with --out"
     )

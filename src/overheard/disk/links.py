@@ -2,6 +2,8 @@
 
 import errno
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from overheard.core.errors import OutputError
@@ -27,6 +29,15 @@ def output_error(path: Path, error: OSError) -> OutputError:
     return OutputError(f"cannot write {path}: {remedy}")
 
 
+@contextmanager
+def explain_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the disk as `output_error`."""
+    try:
+        yield
+    except OSError as error:
+        raise output_error(path, error) from error
+
+
 def refuse_links(path: Path, *, inside: Path | None) -> None:
     """Check that no folder from below the output folder down to `path` is a link.
 
@@ -38,8 +49,8 @@ def refuse_links(path: Path, *, inside: Path | None) -> None:
         return
     if inside not in path.parents or ".." in path.relative_to(inside).parts:
         raise OutputError(f"{path} is outside of {inside}: nothing is written there")
-    above = [one for one in (path, *path.parents) if inside in one.parents]
-    for one in above:
+    below = [one for one in (path, *path.parents) if inside in one.parents]
+    for one in reversed(below):
         try:
             status = one.lstat()
         except FileNotFoundError:
@@ -47,6 +58,12 @@ def refuse_links(path: Path, *, inside: Path | None) -> None:
         except OSError as error:
             raise output_error(one, error) from error
         if stat.S_ISLNK(status.st_mode):
-            raise OutputError(
-                f"{one} is a link, and nothing is written through a link: remove it"
-            )
+            raise link_error(one)
+
+
+def link_error(path: Path) -> OutputError:
+    """Return the error for a link in place of a folder."""
+    return OutputError(
+        f"{path} is a link, and nothing is written or removed through a link below the output "
+        "folder: remove the link, or choose another folder"
+    )

@@ -2,40 +2,56 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
-from overheard.disk.direct_writer import DirectWriter, open_new
-from overheard.disk.links import output_error
+from overheard.disk.direct_writer import DirectWriter, write_all
+from overheard.disk.links import explain_errors, output_error
+from overheard.disk.open_folder import open_folder
 
 FLUSH_THREADS = 16
 
 _PARTIAL_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 
 
-def write_bytes(path: Path, content: bytes, *, inside: Path | None = None) -> None:
+def write_bytes(
+    path: Path, content: bytes, *, inside: Path | None = None, is_private: bool = True
+) -> None:
     """Write a file atomically; creates missing parent folders.
 
     The content is written to a new file beside it, whose name nobody can foretell, flushed to
     the disk and then renamed. Readers find the old file or the new one, never a part, even
     after a power cut. A link in place of the file is replaced, and never written through.
 
+    Args:
+        path: the file.
+        content: its content.
+        inside: the output folder, which the user named and which may be a link itself; no
+            folder between it and the file may be one. For a file that the user named, it is the
+            folder of that file.
+        is_private: whether the file and new folders are for the user alone, or also for the
+            group of a folder that `make_folder` gave to a group. False = the umask of the user
+            decides, as for files that the user named.
+
     Raises:
-        OutputError: if the disk or the permissions do not allow it; nothing is left behind.
+        OutputError: if a folder is a link, or the disk or the permissions do not allow it;
+            nothing is left behind.
 
     """
-    with _explain_errors(path):
-        _write(path, content, is_flushed=True)
-        _flush(path.parent)
+    _write(path, content, path.parent if inside is None else inside, is_private=is_private)
 
 
 def write_unflushed(
-    path: Path, content: bytes, *, direct_writer: DirectWriter | None = None
+    path: Path,
+    content: bytes,
+    *,
+    inside: Path | None = None,
+    direct_writer: DirectWriter | None = None,
 ) -> None:
-    """Write a file as `write_bytes` does, but without flushing it: call `flush_files` later.
+    """Write a private file as `write_bytes` does, but without flushing: see `flush_files`.
 
     A power cut before `flush_files` may lose the file. Flushing takes some 6 ms per file one by
     one, and 2 ms per file for the ten files of a round together (ext4 on a virtual disk).
@@ -43,16 +59,17 @@ def write_unflushed(
     Args:
         path: the path of the file.
         content: its content.
+        inside: the output folder, see `write_bytes`.
         direct_writer: writes past the page cache, for files that are not read soon; None =
             write normally.
 
     """
-    with _explain_errors(path):
-        _write(path, content, is_flushed=False, direct_writer=direct_writer)
+    inside = path.parent if inside is None else inside
+    _write(path, content, inside, is_flushed=False, direct_writer=direct_writer)
 
 
 def flush_files(paths: Sequence[Path]) -> None:
-    """Flush files to the disk; `write_bytes` flushes the folder entry.
+    """Flush files, or the names in folders, to the disk.
 
     Raises:
         OutputError: if flushing fails.
@@ -67,9 +84,11 @@ def flush_files(paths: Sequence[Path]) -> None:
                 raise output_error(path, error) from error
 
 
-def write_text(path: Path, content: str, *, inside: Path | None = None) -> None:
+def write_text(
+    path: Path, content: str, *, inside: Path | None = None, is_private: bool = True
+) -> None:
     """Write text as UTF-8, as `write_bytes` does."""
-    write_bytes(path, content.encode(), inside=inside)
+    write_bytes(path, content.encode(), inside=inside, is_private=is_private)
 
 
 def partial_path(path: Path) -> Path:
@@ -82,53 +101,65 @@ def is_partial(path: Path) -> bool:
     return _PARTIAL_NAME.fullmatch(path.name) is not None
 
 
-def remove_partial_files(folder: Path) -> None:
+def remove_partial_files(folder: Path, *, inside: Path | None = None) -> None:
     """Remove what killed processes left half written directly in a folder, if there is one.
 
-    Call it only where no other process writes.
+    Call it only where no other process writes: see `folder_lock`.
 
     Raises:
-        OutputError: if the permissions do not allow it.
+        OutputError: if a folder is a link, or the permissions do not allow it.
 
     """
-    try:
-        for path in folder.iterdir() if folder.is_dir() else ():
-            if is_partial(path):
-                path.unlink()
-    except OSError as error:
-        raise output_error(folder, error) from error
-
-
-@contextmanager
-def _explain_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise output_error(path, error) from error
+    inside = folder if inside is None else inside
+    with (
+        explain_errors(folder),
+        suppress(FileNotFoundError),
+        open_folder(folder, inside=inside) as opened,
+    ):
+        for name in opened.names():
+            if is_partial(folder / name):
+                opened.unlink(name)
 
 
 def _write(
     path: Path,
     content: bytes,
+    inside: Path,
     *,
-    is_flushed: bool,
+    is_flushed: bool = True,
+    is_private: bool = True,
     direct_writer: DirectWriter | None = None,
 ) -> None:
-    part = partial_path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        if direct_writer is not None:
-            direct_writer.write(part, content)
-        else:
-            with open_new(part) as file:
-                file.write(content)
+    part = partial_path(path).name
+    with (
+        explain_errors(path),
+        open_folder(
+            path.parent,
+            inside=inside,
+            is_made=True,
+            is_flushed=is_flushed,
+            is_private=is_private,
+        ) as folder,
+    ):
+        try:
+            handle = folder.create_file(part)
+            try:
+                if direct_writer is not None:
+                    direct_writer.write(handle, content)
+                else:
+                    write_all(handle, content)
                 if is_flushed:
-                    file.flush()
-                    os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        _discard(part)
-        raise
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+            folder.rename(part, path.name)
+        except BaseException:
+            # The original error is reported; a failure to remove the file follows from it.
+            with suppress(OSError):
+                folder.unlink(part)
+            raise
+        if is_flushed:
+            folder.flush()
 
 
 def _flush(path: Path) -> None:
@@ -148,11 +179,3 @@ def _submit_flush(threads: ThreadPoolExecutor, path: Path) -> Future[None] | Non
         return threads.submit(_flush, path)
     except RuntimeError:
         return None
-
-
-def _discard(part: Path) -> None:
-    # The original error is reported; a failure to remove the partial file follows from it.
-    try:
-        part.unlink(missing_ok=True)
-    except OSError:
-        return
