@@ -12,6 +12,7 @@ from overheard.archive.recorder import Recorder
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import DistilledSet, Message
 from overheard.core.parties import SERVER, client
+from overheard.disk.digests import sha256_of
 
 
 def edit(folder: Path, line: int, *path: str, to: object) -> None:
@@ -87,6 +88,7 @@ def test_a_distilled_set_without_a_rate_for_each_input_is_refused(distilled: Pat
     short["counts"] = torch.ones(3)
     save_file(short, file)
     edit(distilled, 0, "body", "examples", "size", to=file.stat().st_size)
+    edit(distilled, 0, "body", "examples", "sha256", to=sha256_of(file))
     assert size != file.stat().st_size
     with pytest.raises(TranscriptError, match="one rate and one count for each input"):
         open_transcript(distilled)

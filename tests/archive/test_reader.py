@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import torch
 from overheard.archive.layout import count_committed_rounds, messages_path
 from overheard.archive.manifest import is_complete
 from overheard.archive.reader import open_transcript, read_round, verify_transcript
+from overheard.archive.weights import StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Broadcast, Message, MissingReply, Update
 from overheard.core.parties import COHORT, SERVER, client
+from overheard.disk.digests import TRUST_VARIABLE
 
 
 def test_messages_are_read_in_the_order_sent(
@@ -95,13 +98,49 @@ def test_a_damaged_line_is_reported_with_its_number(folder: Path) -> None:
         open_transcript(folder)
 
 
+def flip_last_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def read_all(folder: Path) -> None:
+    for message in open_transcript(folder).messages:
+        body = message.body
+        if isinstance(body, Broadcast):
+            body.weights["bias"]
+        if isinstance(body, Update):
+            assert isinstance(body.delta, StoredWeights)
+            body.delta.read_blocks({"bias": [(0, 1)]})
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_flipped_bit_is_detected_when_any_tensor_of_the_file_is_read(
+    folder: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_all(folder)
+    file = sorted(folder.rglob("*.safetensors"))[number]
+    flip_last_bit(file)  # of another tensor than the one that is read
+    with pytest.raises(TranscriptError, match=f"{file.name} was altered .*--trust-store"):
+        read_all(folder)
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    read_all(folder)
+
+
+def test_a_file_with_another_time_but_the_same_content_is_read(folder: Path) -> None:
+    read_all(folder)
+    for file in folder.rglob("*.safetensors"):
+        os.utime(file, (0, 0))
+        shutil.copy(file, file.with_suffix(".copy"))
+        file.with_suffix(".copy").replace(file)
+    read_all(folder)
+
+
 def test_verification_counts_files_and_detects_a_flipped_bit(folder: Path) -> None:
     # A broadcast, an update, a closing broadcast.
     assert verify_transcript(folder) == 3
     file = next(iter(folder.rglob("*update*")))
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
+    flip_last_bit(file)
     open_transcript(folder)
     with pytest.raises(TranscriptError, match="was altered after it was written"):
         verify_transcript(folder)

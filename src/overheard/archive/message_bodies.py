@@ -62,6 +62,17 @@ class LineLocation:
         return TranscriptError(f"{path} line {self.line}: {printable_excerpt(why)}")
 
 
+@dataclass(frozen=True, slots=True)
+class _CheckedFile:
+    """A file of the size that its line states, and the digest that the line states."""
+
+    path: Path
+    sha256: str
+
+    def weights(self, shapes: Shapes) -> StoredWeights:
+        return StoredWeights(self.path, shapes, self.sha256)
+
+
 def read_message(
     line: Line,
     location: LineLocation,
@@ -86,7 +97,10 @@ def read_message(
         raise location.error(
             f"is of round {line.round}: move it to that round's folder, or record again"
         )
-    files = [_check_file(file, location, sizes) for file in stored_files(line.body)]
+    files = [
+        _CheckedFile(_check_file(file, location, sizes), file.sha256)
+        for file in stored_files(line.body)
+    ]
     try:
         return Message(
             line.round,
@@ -127,26 +141,28 @@ def _read_body(
     body: BodyLine,
     location: LineLocation,
     shapes: Shapes | None,
-    files: Sequence[Path],
+    files: Sequence[_CheckedFile],
 ) -> MessageBody:
     if isinstance(body, MissingReplyLine | UnstoredLine | EvaluationLine):
         return _read_clear_text(body, location)
     assert files, "all other messages have a file"
-    path, *rest = files
+    file, *rest = files
     if isinstance(body, DistilledLine):
-        return _read_distilled_set(path)
+        return _read_distilled_set(file)
     if shapes is None:
         raise location.error("comes before the round's broadcast: record broadcasts too")
-    control = StoredWeights(rest[0], shapes) if rest else None
+    control = rest[0].weights(shapes) if rest else None
     if isinstance(body, BroadcastLine):
-        return Broadcast(StoredWeights(path, shapes), body.config, control)
+        return Broadcast(file.weights(shapes), body.config, control)
     examples = _check_examples(body.examples, location)
     if isinstance(body, UpdateLine):
         sent = shapes if body.parameters is None else declared_shapes(body.parameters)
-        delta = StoredWeights(path, sent)
-        return Update(delta, examples, body.metrics, control, body.texts, body.absent)
-    delta = StoredWeights(path, shapes)
-    return Aggregate(delta, frozenset(parse_party(name) for name in body.cohort), examples)
+        return Update(
+            file.weights(sent), examples, body.metrics, control, body.texts, body.absent
+        )
+    return Aggregate(
+        file.weights(shapes), frozenset(parse_party(name) for name in body.cohort), examples
+    )
 
 
 def _read_clear_text(
@@ -169,11 +185,12 @@ def _check_examples(examples: int | None, location: LineLocation) -> int | None:
     return examples
 
 
-def _read_distilled_set(path: Path) -> DistilledSet:
+def _read_distilled_set(file: _CheckedFile) -> DistilledSet:
     """Read a distilled set at once, as it is small."""
     from overheard.archive.tensor_files import read_tensors  # only here: it loads torch
 
-    read = read_tensors(path, DISTILLED_TENSORS)
+    path = file.path
+    read = read_tensors(path, DISTILLED_TENSORS, sha256=file.sha256)
     inputs, labels, rates, counts = (read[name] for name in DISTILLED_TENSORS)
     if not (
         inputs.ndim >= 1

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import (
     count_committed_rounds,
     messages_path,
@@ -21,7 +19,6 @@ from overheard.archive.manifest import describe_validation_error, read_manifest
 from overheard.archive.message_bodies import LineLocation, declared_shapes, read_message
 from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_files
 from overheard.archive.weights import Shapes
-from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 from overheard.core.transcript import Transcript
 
@@ -30,7 +27,8 @@ def open_transcript(folder: Path) -> Transcript:
     """Open all committed messages of a run, in the order in which they were sent.
 
     Reads the message lists and checks the size of each file. Weights are read when an attack
-    accesses them, one tensor at a time. `verify_transcript` checks every byte.
+    accesses them, one tensor at a time; each file is then compared with the SHA-256 of its
+    message. `verify_transcript` checks every byte.
 
     Args:
         folder: the folder of the run or of the transcript.
@@ -57,19 +55,17 @@ def verify_transcript(folder: Path) -> int:
         TranscriptError: at the first file that was changed or has invalid weights.
 
     """
+    from overheard.archive.tensor_files import altered_file, file_sha256  # it loads torch
+
     transcript = transcript_folder(folder)
     read_manifest(folder)
     checked = 0
     for entry in _entries(transcript):
         for file in stored_files(entry.line.body):
             path = weights_path(transcript, entry.line.round, file.name)
-            with path.open("rb") as content:
-                found = file_digest(content, "sha256").hexdigest()
+            found = file_sha256(path)
             if found != file.sha256:
-                raise TranscriptError(
-                    f"{path} was altered after it was written (SHA-256 {found}, written "
-                    f"{printable_excerpt(file.sha256)}): copy the whole transcript again"
-                )
+                raise altered_file(path, found, file.sha256)
             checked += 1
         for tensors in _weights_of(entry.message):
             for name in tensors:

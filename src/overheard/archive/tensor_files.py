@@ -13,6 +13,7 @@ from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
+from overheard.disk.digests import CLOCK_TICK, HOW_TO_TRUST, is_store_trusted, sha256_of
 
 SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 """The data types of weights."""
@@ -29,21 +30,57 @@ CACHED_FILES = 256
 ShapeItems = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and shape of each tensor."""
 
-CLOCK_TICK = 0.1
-"""Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
+
+def check_sha256(path: Path, sha256: str | None) -> None:
+    """Compare a file with the digest that its message states; skipped if the store is trusted.
+
+    Takes 0.5 s for 1 GB. A file that stays as it is is read once a process.
+
+    Args:
+        path: the path of the file.
+        sha256: the stated SHA-256, from an untrusted source; None = not known.
+
+    Raises:
+        TranscriptError: if the file differs, or cannot be read.
+
+    """
+    if sha256 is None or is_store_trusted():
+        return
+    found = file_sha256(path)
+    if found != sha256:
+        raise altered_file(path, found, sha256, f"; {HOW_TO_TRUST}")
 
 
-def read_stored_tensor(path: Path, shapes: Mapping[str, tuple[int, ...]], name: str) -> Tensor:
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file; raise `TranscriptError` if it cannot be read."""
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise _damaged_file(path, error) from error
+
+
+def altered_file(path: Path, found: str, stated: str, more: str = "") -> TranscriptError:
+    """Return an error that a file differs from the digest that its message states."""
+    return TranscriptError(
+        f"{path} was altered after it was written (SHA-256 {found}, written "
+        f"{printable_excerpt(stated)}): copy the whole transcript again{more}"
+    )
+
+
+def read_stored_tensor(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], name: str, sha256: str | None = None
+) -> Tensor:
     """Read and check one of the tensors of a file; small files are read once, and kept.
 
     Args:
         path: the path of the file.
         shapes: the shapes of all tensors that the file must have.
         name: the tensor to read.
+        sha256: the digest of the file, see `check_sha256`.
 
     Raises:
-        TranscriptError: if the file is damaged or has other tensors than it should, or this
-            tensor has invalid values.
+        TranscriptError: if the file is damaged, or has another digest or other tensors than it
+            should, or this tensor has invalid values.
 
     """
     try:
@@ -52,16 +89,19 @@ def read_stored_tensor(path: Path, shapes: Mapping[str, tuple[int, ...]], name: 
         is_settled = time() - state.st_mtime > CLOCK_TICK
         if is_settled and state.st_size <= SMALL_FILE_BYTES:
             version = (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
-            read = _read_small_file(path, version, tuple(shapes.items()))
+            read = _read_small_file(path, version, tuple(shapes.items()), sha256)
             return read[name].clone()  # so that a caller may change it
     except (OSError, TranscriptError):
         # Another tensor of the file may be the damaged one: read this one alone.
         pass
-    return read_tensors(path, (name,), shapes)[name]
+    return read_tensors(path, (name,), shapes, sha256)[name]
 
 
 def read_tensors(
-    path: Path, names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]] | None = None
+    path: Path,
+    names: tuple[str, ...],
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    sha256: str | None = None,
 ) -> dict[str, Tensor]:
     """Read and check tensors of a safetensors file, as float32.
 
@@ -72,11 +112,13 @@ def read_tensors(
         names: the tensors to read.
         shapes: the shapes of all tensors that the file must have; None = it must have just
             `names`.
+        sha256: the digest of the file, see `check_sha256`.
 
     Raises:
         TranscriptError: naming the file, the tensor and a remedy.
 
     """
+    check_sha256(path, sha256)
     try:
         with safe_open(path, framework="pt") as file:
             _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
@@ -95,16 +137,21 @@ Blocks = Sequence[tuple[int, int]]
 
 
 def read_tensor_blocks(
-    path: Path, shapes: Mapping[str, tuple[int, ...]], blocks: Mapping[str, Blocks]
+    path: Path,
+    shapes: Mapping[str, tuple[int, ...]],
+    blocks: Mapping[str, Blocks],
+    sha256: str | None = None,
 ) -> dict[str, Tensor]:
     """Read and check parts of the tensors of a safetensors file, in the precision of the file.
 
-    The file is mapped into memory, so that only the pages of the parts are read.
+    The file is mapped into memory, so that only the pages of the parts are read, unless its
+    digest is compared, for which it is read once.
 
     Args:
         path: the path of the file.
         shapes: the shapes of all tensors that the file must have.
         blocks: the parts to read, by tensor.
+        sha256: the digest of the file, see `check_sha256`.
 
     Returns:
         By tensor, its parts one after the other.
@@ -113,6 +160,7 @@ def read_tensor_blocks(
         TranscriptError: as `read_tensors`, for the parts alone.
 
     """
+    check_sha256(path, sha256)
     read = dict[str, Tensor]()
     try:
         with safe_open(path, framework="pt") as file:
@@ -131,11 +179,11 @@ def read_tensor_blocks(
 
 @lru_cache(CACHED_FILES)
 def _read_small_file(
-    path: Path, version: tuple[int, ...], shapes: ShapeItems
+    path: Path, version: tuple[int, ...], shapes: ShapeItems, sha256: str | None
 ) -> dict[str, Tensor]:
     """Read and check all tensors of a file, once for each version of it on disk."""
     expected = dict(shapes)
-    return read_tensors(path, tuple(expected), expected)
+    return read_tensors(path, tuple(expected), expected, sha256)
 
 
 def find_flaw(tensor: Tensor) -> str | None:

@@ -31,25 +31,28 @@ class StoredWeights(SizedWeights):
     Args:
         path: the path of the safetensors file.
         shapes: the shapes of the tensors that it must have.
+        sha256: the digest that its message states, with which the file is compared before it is
+            read; None = not known.
 
     """
 
     path: Path
     shapes: Shapes
+    sha256: str | None = None
 
     def __getitem__(self, name: str) -> "torch.Tensor":
         """Read one tensor.
 
         Raises:
-            TranscriptError: if the file is damaged or has other tensors than it should, or
-                this tensor has invalid values.
+            TranscriptError: if the file is damaged, or has another digest or other tensors than
+                it should, or this tensor has invalid values.
 
         """
         if name not in self.shapes:
             raise KeyError(name)
         from overheard.archive.tensor_files import read_stored_tensor  # it loads torch
 
-        return read_stored_tensor(self.path, self.shapes, name)
+        return read_stored_tensor(self.path, self.shapes, name, self.sha256)
 
     def read_blocks(
         self, blocks: Mapping[str, Sequence[tuple[int, int]]]
@@ -57,7 +60,7 @@ class StoredWeights(SizedWeights):
         """Read parts of tensors, in the precision of the file; see `read_tensor_blocks`."""
         from overheard.archive.tensor_files import read_tensor_blocks  # it loads torch
 
-        return read_tensor_blocks(self.path, self.shapes, blocks)
+        return read_tensor_blocks(self.path, self.shapes, blocks, self.sha256)
 
     def __contains__(self, name: object) -> bool:
         """Return whether the model has such a tensor; reads nothing."""

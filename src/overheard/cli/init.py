@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.exits import UsageError
-from overheard.cli.options import QuietOption
+from overheard.cli.options import QuietOption, TrustStoreOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
@@ -77,6 +77,7 @@ def init(
     user: UserOption = None,
     model: ModelOption = None,
     read: ReadOption = None,
+    _trust_store: TrustStoreOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
     ] = False,

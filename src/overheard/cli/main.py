@@ -40,6 +40,7 @@ from overheard.cli.options import (
     RunsOption,
     SavedWhen,
     SeedOption,
+    TrustStoreOption,
     WorkersOption,
 )
 from overheard.cli.plan_checking import plan_app
@@ -118,6 +119,7 @@ def audit(
     device: DeviceOption = Device.auto,
     workers: WorkersOption = None,
     rerun: RerunOption = False,
+    _trust_store: TrustStoreOption = False,
     mlflow: MlflowOption = None,
     quiet: QuietOption = False,
     _debug: DebugOption = False,
@@ -217,6 +219,7 @@ def reproduce(
     arm: ArmOption = None,
     runs: RunsOption = None,
     rerun: RerunOption = False,
+    _trust_store: TrustStoreOption = False,
     out: OutOption = None,
     data: DataOption = None,
     seed: SeedOption = None,

@@ -8,6 +8,7 @@ import typer
 
 from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
 from overheard.core.failures import raise_failures
+from overheard.disk import digests
 
 
 class Device(enum.StrEnum):
@@ -156,6 +157,24 @@ DebugOption = Annotated[
         callback=_raise_failures,
         help="Stop at the first failure of Overheard itself, and print where it failed, to "
         "report it.",
+    ),
+]
+
+
+def _trust_store(wanted: bool) -> bool:
+    """Let stored files be read without a comparison with their digests."""
+    if wanted:
+        digests.trust_store()
+    return wanted
+
+
+TrustStoreOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-store",
+        callback=_trust_store,
+        help="Read stored files, of the recording and of the output folder, without comparing "
+        "them with their SHA-256. The report says so.",
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from overheard.cli.options import DataOption, JsonOption, WorkersOption
+from overheard.cli.options import DataOption, JsonOption, TrustStoreOption, WorkersOption
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 
@@ -36,6 +36,7 @@ def plan_check(
     estimate: Annotated[
         bool, typer.Option(help="Measure how long attacks take, for about a minute.")
     ] = True,
+    _trust_store: TrustStoreOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a plan will run, refuse and cost. No federation is trained.

@@ -1,0 +1,55 @@
+"""Each file is read once for its digest, and again whenever it may have changed."""
+
+import os
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from overheard.disk import digests
+from overheard.disk.digests import CLOCK_TICK, is_store_trusted, sha256_of, trust_store
+
+
+def test_a_file_that_stays_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    later = time.time() + 2 * CLOCK_TICK
+    monkeypatch.setattr(digests.time, "time", lambda: later)
+    read = list[object]()
+    whole = digests.file_digest
+
+    def count(*arguments: object) -> object:
+        read.append(arguments)
+        return whole(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(digests, "file_digest", count)
+    for _ in range(3):
+        assert sha256_of(path) == sha256(b"abc").hexdigest()
+    assert len(read) == 1
+    assert sha256_of(path, begin=1) == sha256(b"bc").hexdigest()
+    path.write_bytes(b"abcd")
+    assert sha256_of(path) == sha256(b"abcd").hexdigest()
+    os.utime(path, ns=(0, 0))
+    other = tmp_path / "other"
+    other.write_bytes(b"abce")
+    os.utime(other, ns=(0, 0))
+    other.replace(path)
+    assert sha256_of(path) == sha256(b"abce").hexdigest()
+
+
+def test_a_file_that_changed_just_now_is_read_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in (b"a", b"b", b"c"):
+        path.write_bytes(content)  # a clock may tick only each 10 ms
+        assert sha256_of(path) == sha256(content).hexdigest()
+
+
+def test_trust_is_inherited_by_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(digests.TRUST_VARIABLE, "0")
+    assert not is_store_trusted()
+    trust_store()
+    assert is_store_trusted()
+    assert os.environ[digests.TRUST_VARIABLE] == "1"
