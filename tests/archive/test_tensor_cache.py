@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from overheard.archive.tensor_cache import FolderTensorCache
+from overheard.archive.self_digest import encode_with_digest
+from overheard.archive.tensor_cache import KEY_METADATA, FolderTensorCache
 from overheard.core.errors import OutputError
 
 KEY, OTHER = "0123abcd", "ffff0000"
@@ -80,7 +81,7 @@ def test_a_truncated_file_is_reported_with_a_remedy(folder_cache: FolderTensorCa
     folder_cache.save(KEY, TENSORS)
     (path,) = folder_cache.folder.iterdir()
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(OutputError, match=f"{path} is damaged .*: delete the file"):
+    with pytest.raises(OutputError, match=f"{path} was altered .*: delete the file"):
         folder_cache.load(KEY)
 
 
@@ -90,9 +91,18 @@ def test_a_file_of_another_key_is_refused(folder_cache: FolderTensorCache) -> No
     path.rename(path.with_name(f"{OTHER}.safetensors"))
     with pytest.raises(OutputError, match="it has another key"):
         folder_cache.load(OTHER)
-    path.write_bytes(save({"b": torch.zeros(2)}))
+    path.write_bytes(encode_with_digest({"b": torch.zeros(2)}, "other entry", {}))
     with pytest.raises(OutputError, match="it has another key"):
         folder_cache.load(KEY)
+
+
+def test_a_file_of_an_older_overheard_without_a_digest_counts_as_none(
+    folder_cache: FolderTensorCache,
+) -> None:
+    folder_cache.save(KEY, TENSORS)
+    (path,) = folder_cache.folder.iterdir()
+    path.write_bytes(save(TENSORS, {KEY_METADATA: KEY}))
+    assert folder_cache.load(KEY) is None
 
 
 @given(st.binary(max_size=60))

@@ -1,5 +1,6 @@
 """A tensor cache in a folder, with one file per key."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from typing import final
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
+from overheard.archive.self_digest import check_digest, encode_with_digest
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import OutputError
 from overheard.disk.writing import write_bytes
@@ -20,7 +21,8 @@ KEY_PATTERN = re.compile(r"[0-9a-f]{8,128}")
 """A hexadecimal digest of everything that determines the tensors; safe as a file name."""
 
 KEY_METADATA = "kept under"
-"""The metadata entry of a file that repeats its key, to detect files of another key."""
+"""The metadata entry of a file that repeats its key, to detect files of another key. Its JSON
+states the digest of the file too, see `self_digest`."""
 
 
 @final
@@ -38,8 +40,10 @@ class FolderTensorCache(TensorCache):
     def load(self, key: str) -> Mapping[str, Tensor] | None:
         """Return the tensors saved under this key, or None.
 
+        A file that states no digest, as an older Overheard wrote, counts as none.
+
         Raises:
-            OutputError: if its file is damaged or has another key.
+            OutputError: if its file is damaged, or has another digest or key.
             ValueError: if the key is no digest.
 
         """
@@ -47,12 +51,15 @@ class FolderTensorCache(TensorCache):
         if not path.exists():
             return None
         try:
+            has_digest = check_digest(path)
             with safe_open(path, framework="pt") as file:
-                mark = (file.metadata() or {}).get(KEY_METADATA)
+                metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError) as error:
             raise _damaged_file(path, str(error)) from error
-        if mark != key:
+        if not has_digest:
+            return None
+        if _stated_key(metadata) != key:
             raise _damaged_file(path, "it has another key")
         return tensors
 
@@ -71,7 +78,7 @@ class FolderTensorCache(TensorCache):
         }
         path = self._path(key)
         try:
-            write_bytes(path, save(copies, {KEY_METADATA: key}))
+            write_bytes(path, encode_with_digest(copies, KEY_METADATA, {"key": key}))
         except OutputError:
             # Another audit with the same cache folder may have saved the same tensors first.
             if not path.exists():
@@ -107,6 +114,14 @@ class CodeTensorCache(TensorCache):
 
     def _key(self, key: str) -> str:
         return blake2b(f"{self.code} {key}".encode(), digest_size=20).hexdigest()
+
+
+def _stated_key(metadata: Mapping[str, str]) -> str:
+    """Return the key that a file repeats; "" = none."""
+    try:
+        return str(json.loads(metadata[KEY_METADATA])["key"])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def _damaged_file(path: Path, why: str) -> OutputError:

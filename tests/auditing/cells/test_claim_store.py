@@ -5,6 +5,7 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import final
 
@@ -249,9 +250,12 @@ def test_refuses_truncated_files_and_wrong_types(tmp_path: Path):
         valid.replace(struct.pack("<d", 2 / 3), bytes(8)),
     ):
         assert content != valid
-        path.write_bytes(content)
-        with pytest.raises(OutputError, match="delete the file"):
-            store.load(CELL, LabelShares, "code")
+        for is_digest_right in (False, True):
+            path.write_bytes(content)
+            if is_digest_right:
+                with_new_digest(path)
+            with pytest.raises(OutputError, match="delete the file"):
+                store.load(CELL, LabelShares, "code")
 
 
 def test_refuses_claims_of_another_question(tmp_path: Path):
@@ -277,6 +281,15 @@ def with_document(path: Path, before: str, after: str) -> None:
     assert before in document
     tensors = load_file(path)
     save_file(tensors, path, {"claims": document.replace(before, after)})
+    with_new_digest(path)
+
+
+def with_new_digest(path: Path) -> None:
+    """Let a file that was changed state its digest again."""
+    content = path.read_bytes()
+    end = content.index(b'sha256\\":\\"') + len('sha256\\":\\"') + 64
+    digest = sha256(content[end:]).hexdigest().encode()
+    path.write_bytes(content[: end - 64] + digest + content[end:])
 
 
 @pytest.mark.parametrize(
@@ -307,5 +320,6 @@ def test_refuses_tensors_on_which_a_claim_fails(tmp_path: Path):
         metadata = file.metadata()
     # PyTorch cannot ask whether such numbers are finite.
     save_file({"0": torch.zeros(3, dtype=torch.float8_e4m3fn)}, path, metadata)
+    with_new_digest(path)
     with pytest.raises(OutputError, match="delete the file"):
         store.load(CELL, Membership, "code")

@@ -123,9 +123,9 @@ def count_reads(monkeypatch, attacks: tuple[Attack[LabelShares], ...], folder: P
     """Return how often an audit reads updates from the disk, with few files in memory."""
     names, read_file = list[str](), tensor_files._read_small_file.__wrapped__
 
-    def noted(path, version, shapes):
+    def noted(path, version, shapes, sha256):
         names.append(path.name)
-        return read_file(path, version, shapes)
+        return read_file(path, version, shapes, sha256)
 
     monkeypatch.setattr(tensor_files, "_read_small_file", lru_cache(4)(noted))
     threat = TINY.threats[0].model_copy(update={"attacks": attacks})

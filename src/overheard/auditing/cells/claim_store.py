@@ -1,9 +1,10 @@
 """The claims of finished cells, one file a cell, so that no attack is run twice.
 
 A file is a safetensors file: its tensors are those of the claims, and its metadata hold the
-rest as JSON. The claims stay in the folder of the audit. What is handed on, such as
-findings.json, has only their numbers (`Claim.numbers`): tensors that a claim holds besides,
-such as reconstructed pictures, are private to whoever has the folder.
+rest as JSON, with the digest of the file (`archive.self_digest`). The claims stay in the folder
+of the audit. What is handed on, such as findings.json, has only their numbers
+(`Claim.numbers`): tensors that a claim holds besides, such as reconstructed pictures, are
+private to whoever has the folder.
 """
 
 import json
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
+from overheard.archive.self_digest import check_digest, encode_with_digest
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.core.claims import Claim
@@ -69,43 +70,48 @@ class FolderClaimStore(ClaimStore):
     def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
         """Load the claims of a cell; None if they are not kept, or other code made them.
 
+        A file that states no digest, as an older Overheard wrote, is not loaded.
+
         Args:
             cell: the cell.
             claim_type: the type of its claims.
             code: the digest of the code that makes them now.
 
         Raises:
-            OutputError: if the file is damaged.
+            OutputError: if the file is damaged, or differs from its digest.
 
         """
         path = self._path(cell)
         if not path.exists():
             return None
         try:
+            has_digest = check_digest(path)
             claims = read_cell_claims(path, claim_type)
-        except MemoryError:
+        except (MemoryError, OutputError):
             raise
         # The class of a claim, which may be somebody's own, may raise any exception.
         except Exception as error:
             raise _damaged(path, error) from error
         if claims.cell != cell:
             raise OutputError(f"{path}: contains another cell's claims: delete the file")
-        return claims if claims.code == code else None
+        return claims if has_digest and claims.code == code else None
 
     def has_claims(self, cell: Cell, code: str) -> bool | None:
         """Return whether an attack made a claim in a cell; reads no tensor.
 
         Raises:
-            OutputError: if the file is damaged.
+            OutputError: if the file is damaged, or differs from its digest.
 
         """
         path = self._path(cell)
         if not path.exists():
             return None
         try:
+            has_digest = check_digest(path)
             with safe_open(path, framework="pt") as file:
                 content = json.loads(file.metadata()["claims"])["content"]
-            return bool(content["claims"]) if content["code"] == code else None
+            is_kept = has_digest and content["code"] == code
+            return bool(content["claims"]) if is_kept else None
         except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
             raise _damaged(path, error) from error
 
@@ -142,10 +148,9 @@ def encode_cell_claims(claims: CellClaims) -> bytes:
     encoder = ValueEncoder()
     content = cast(dict[str, Any], encoder.encode(claims))
     _check_readable(claims, content, ValueDecoder(encoder.tensors, encoder.texts))
-    document = json.dumps({"content": content, "texts": encoder.texts}, separators=(",", ":"))
     # Copies, as tensors that share memory cannot be saved.
     tensors = {str(place): tensor.clone() for place, tensor in enumerate(encoder.tensors)}
-    return save(tensors, {"claims": document})
+    return encode_with_digest(tensors, "claims", {"content": content, "texts": encoder.texts})
 
 
 def _check_readable(
