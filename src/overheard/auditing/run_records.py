@@ -8,13 +8,14 @@ from overheard.auditing.exchangeability import are_exchangeable, record_exchange
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism
-from overheard.core.messages import MissingReply, UnstoredMessage, Update
+from overheard.core.messages import Update
 from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.sampling import sampling_rate
 from overheard.findings.finding import ArmDefense, ArmRun
+from overheard.findings.lost_replies import MAX_ROWS, find_lost_replies
 from overheard.findings.metadata import describe_metadata
 from overheard.findings.traffic import measure_traffic
 from overheard.plans.plan import ArmPlan, Plan
@@ -42,11 +43,13 @@ def complete_run_record(
         observed: the messages given to attacks, with models derived from distilled data.
 
     """
-    bodies = [type(message.body) for message in observed.messages]
+    lost = find_lost_replies(observed.messages)
     return replace(
         run,
-        missing=bodies.count(MissingReply) + bodies.count(UnstoredMessage),
-        answers=bodies.count(Update),
+        missing=sum(len(one.rounds) for one in lost if not one.is_unrecorded),
+        unrecorded=sum(len(one.rounds) for one in lost if one.is_unrecorded),
+        lost_replies=() if run.is_control else lost[:MAX_ROWS],
+        answers=sum(isinstance(message.body, Update) for message in observed.messages),
         traffic=measure_traffic(sent),
         in_clear=() if run.is_control else describe_metadata(sent.messages),
         are_records_exchangeable=are_exchangeable(plan.data.split, dataset, partition),

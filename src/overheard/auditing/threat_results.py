@@ -12,7 +12,8 @@ from overheard.core.failures import describe_own_failure
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
-from overheard.findings.finding import Finding, Refusal
+from overheard.findings.finding import ArmRun, Finding, Refusal
+from overheard.findings.lost_replies import doubt_by_lost_replies
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import (
     ArmResult,
@@ -58,7 +59,7 @@ def _arm_results(audit: Audit) -> tuple[ArmResult, ...]:
                 stated_margins=audit.margins,
                 seed=BOOTSTRAP_SEED.child("pairings"),
             ),
-            "" if audit.recording is None else audit.recording.doubt(threat.observers),
+            _doubt(audit, runs[threat.arm], threat.observers),
         )
         for threat in sorted(threats, key=lambda threat: order.index(_threat_key(threat)))
     ]
@@ -72,6 +73,14 @@ def _arm_results(audit: Audit) -> tuple[ArmResult, ...]:
         )
         for name in dict.fromkeys(run.arm for run in audit.arms)
     )
+
+
+def _doubt(audit: Audit, runs: Sequence[ArmRun], observers: tuple[Party, ...]) -> str:
+    """Return why the recording does not show that nothing leaks to these observers."""
+    if audit.recording is None:
+        return ""
+    lost = [one for run in runs for one in run.lost_replies]
+    return audit.recording.doubt(observers) or doubt_by_lost_replies(lost, observers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -373,6 +373,16 @@ class ClearTextRow(DocumentPart):
 
 
 @final
+class LostReplyRow(DocumentPart):
+    """Messages of one party that a run lacks; see `findings.lost_replies.LostReply`."""
+
+    party: str
+    rounds: tuple[Count, ...]
+    is_unrecorded: bool
+    reason: str
+
+
+@final
 class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`. What mechanisms guarantee is in `EpsilonRow`."""
 
@@ -391,6 +401,8 @@ class RunRow(DocumentPart):
     in_clear: tuple[ClearTextRow, ...]
     are_defenses_known: bool
     utility: Utility
+    unrecorded: Count = 0
+    lost_replies: tuple[LostReplyRow, ...] = ()
 
     @property
     def last_accuracy(self) -> float | None:

@@ -12,6 +12,7 @@ from overheard.core.scorer import Score
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.html import html_table, short_number
+from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_party
 from overheard.findings.refusal_kind import RefusalKind
@@ -218,7 +219,7 @@ class ArmRun:
         accuracy: accuracy of the global model on the test set, by round of the broadcast
             (0..1); empty if not measured, as for a recording. Without classes, the utility
             of the task.
-        missing: number of missing replies of clients, over all rounds.
+        missing: number of replies of clients that never arrived, over all rounds.
         answers: number of replies received.
         is_control: whether it is a control run; see `Cell`.
         traffic: bytes sent; None if not counted.
@@ -238,6 +239,9 @@ class ArmRun:
         are_defenses_known: whether `defenses` are all that were in force. False for a
             recording that names none: it may not have been told.
         utility: what `accuracy` measures.
+        unrecorded: number of messages that arrived and whose content is not stored.
+        lost_replies: the first of both, by party and reason; see
+            `findings.lost_replies`. It is () for a control.
 
     """
 
@@ -260,3 +264,5 @@ class ArmRun:
     in_clear: tuple[MetadataItem, ...] = ()
     are_defenses_known: bool = True
     utility: Utility = "accuracy"
+    unrecorded: int = 0
+    lost_replies: tuple[LostReply, ...] = ()

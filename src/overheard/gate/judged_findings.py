@@ -12,7 +12,7 @@ from overheard.findings.html import html_table
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.leaks import leak_verdicts
-from overheard.gate.policy import CostRule, Policy
+from overheard.gate.policy import RECORDING_RULE, CostRule, Policy
 from overheard.gate.policy_exceptions import apply_exceptions
 from overheard.gate.verdict import (
     Limit,
@@ -92,7 +92,8 @@ def judge_findings(
     costs = (
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
-    groups = (on_threats, *leaks, *epsilons, *costs)
+    recordings = recording_verdicts(now) if policy.recording_incomplete else ()
+    groups = (on_threats, *leaks, *epsilons, *costs, recordings)
     verdicts = (verdict for group in groups for verdict in group)
     judged = apply_exceptions(verdicts, policy.exceptions, today)
     return CheckResult(now.title, judged.verdicts, (*_notes(now, before), *judged.notes))
@@ -114,6 +115,38 @@ def _notes(now: FindingsDocument, before: FindingsDocument | None) -> tuple[str,
             f"Now: {now.subject}."
         )
     return tuple(notes)
+
+
+def recording_verdicts(now: FindingsDocument) -> tuple[RuleVerdict, ...]:
+    """Return one verdict per recorded arm: it fails if a message that arrived is not recorded.
+
+    Findings of simulated runs have none, as a simulation records all that is sent.
+    """
+    return tuple(
+        RuleVerdict(
+            RECORDING_RULE,
+            "unrecorded messages",
+            run.arm,
+            "fail" if run.unrecorded else "pass",
+            "0 unrecorded messages",
+            None,
+            _describe_unrecorded(run),
+            arm=run.arm,
+        )
+        for run in now.arms
+        if now.is_recorded and not run.is_control
+    )
+
+
+def _describe_unrecorded(run: RunRow) -> str:
+    """Return how many messages are not recorded, whose, and why; "" if all are."""
+    if not run.unrecorded:
+        return ""
+    lost = [one for one in run.lost_replies if one.is_unrecorded]
+    parties = list(dict.fromkeys(one.party for one in lost))
+    more = f" and {len(parties) - 3} more" if len(parties) > 3 else ""
+    by = f" of {', '.join(parties[:3])}{more}: {lost[0].reason}" if lost else ""
+    return f"{run.unrecorded} arrived and not recorded{by}"
 
 
 def cost_verdicts(

@@ -196,8 +196,26 @@ class CostRule(StrictModel):
         return self
 
 
-PolicyRule = VerdictRule | LeakRule | EpsilonRule | CostRule
-"""A rule of any of the four kinds."""
+RECORDING_RULE: Literal["recording_incomplete"] = "recording_incomplete"
+"""The name of the rule on recordings, which every policy has unless it turns it off."""
+
+
+class RecordingRule(StrictModel):
+    """A rule that a recorded run holds every message that arrived.
+
+    A message that arrived and was not recorded was never attacked, so a client could hide from
+    the audit by replies that cannot be recorded. Replies that never arrived break no rule.
+
+    Args:
+        name: the name of the rule.
+
+    """
+
+    name: Literal["recording_incomplete"] = RECORDING_RULE
+
+
+PolicyRule = VerdictRule | LeakRule | EpsilonRule | CostRule | RecordingRule
+"""A rule of any of the five kinds."""
 
 
 class PolicyException(StrictModel):
@@ -235,6 +253,8 @@ class Policy(StrictModel):
         leaks: limits on the success of attacks.
         epsilons: limits on claimed and proven epsilon.
         costs: limits on the cost of arms.
+        recording_incomplete: whether a recorded run fails if a message that arrived is not
+            recorded. Exceptions name this rule "recording_incomplete".
         exceptions: verdicts that are accepted until a date although they do not pass.
 
     """
@@ -244,11 +264,17 @@ class Policy(StrictModel):
     leaks: tuple[LeakRule, ...] = ()
     epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
+    recording_incomplete: bool = True
     exceptions: tuple[PolicyException, ...] = ()
 
     @property
     def rules(self) -> tuple[PolicyRule, ...]:
         """All rules, in the order in which they are judged."""
+        recordings = (RecordingRule(),) if self.recording_incomplete else ()
+        return (*self._stated_rules, *recordings)
+
+    @property
+    def _stated_rules(self) -> tuple[PolicyRule, ...]:
         return (*self.verdicts, *self.leaks, *self.epsilons, *self.costs)
 
     @property
@@ -259,7 +285,7 @@ class Policy(StrictModel):
     @model_validator(mode="after")
     def _has_rules_of_different_names(self) -> "Policy":
         names = [rule.name for rule in self.rules]
-        if not names:
+        if not self._stated_rules:
             raise ValueError(
                 "the policy has no rules: add [[verdicts]], [[leaks]], [[epsilons]] or "
                 "[[costs]]"

@@ -21,6 +21,7 @@ from overheard.gate.policy import (
     LeakRule,
     Policy,
     PolicyRule,
+    RecordingRule,
     VerdictRule,
 )
 from overheard.gate.rule_help import rule_kind
@@ -324,7 +325,11 @@ def policy_text(made: ReferencePolicy) -> str:
     sentences = (*made.origin, *made.warnings)
     head = "".join(f"# {shorten(sentence, MAX_LENGTH)}\n" for sentence in sentences)
     rules = "".join(
-        part for rule in made.policy.rules for part in _rule(rule, made.reasons[rule.name])
+        part
+        for rule in made.policy.rules
+        # The rule on recordings is in every policy, and not in its file.
+        if not isinstance(rule, RecordingRule)
+        for part in _rule(rule, made.reasons[rule.name])
     )
     return f'{head}\nstraddles = "{made.policy.straddles}"\n{rules}'
 

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from overheard.gate.epsilons import epsilon_limit_text
-from overheard.gate.policy import CostRule, EpsilonRule, LeakRule, PolicyRule, VerdictRule
+from overheard.gate.policy import (
+    CostRule,
+    EpsilonRule,
+    LeakRule,
+    PolicyRule,
+    RecordingRule,
+    VerdictRule,
+)
 from overheard.gate.rule_figure import limit_text
 from overheard.gate.verdict import format_number
 
-RuleKind = Literal["verdicts", "leaks", "epsilons", "costs"]
-"""The table of a policy that a rule stands in."""
+RuleKind = Literal["verdicts", "leaks", "epsilons", "costs", "recordings"]
+"""The table of a policy that a rule stands in; the rule on recordings needs no table."""
 
 
 @final
@@ -53,6 +60,12 @@ HELP: Mapping[RuleKind, RuleHelp] = {
         "If it fails, the defense costs too much: change its settings. If it is inconclusive, "
         "audit more seeds.",
     ),
+    "recordings": RuleHelp(
+        "Every message that arrived in a recorded run must be in the recording.",
+        "If it fails, a reply arrived that could not be recorded, so no attack was tried on "
+        "it. `overheard show RECORDING` lists each with its reason. Mend the cause and record "
+        "again, or accept it with an exception for the rule recording_incomplete.",
+    ),
 }
 
 
@@ -67,6 +80,8 @@ def rule_kind(rule: PolicyRule) -> RuleKind:
             return "epsilons"
         case CostRule():
             return "costs"
+        case RecordingRule():
+            return "recordings"
 
 
 def describe_rule(rule: PolicyRule) -> str:
@@ -80,6 +95,8 @@ def describe_rule(rule: PolicyRule) -> str:
             what = f"epsilon: {epsilon_limit_text(rule)}"
         case CostRule():
             what = _describe_cost(rule)
+        case RecordingRule():
+            return "recordings: every message that arrived is recorded"
     arms = f", in {'; '.join(rule.arms)}" if rule.arms else ""
     observers = () if isinstance(rule, CostRule) else rule.observers or ()
     by = f", by {' and '.join(observers)}" if observers else ""

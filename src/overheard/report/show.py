@@ -28,6 +28,7 @@ from overheard.core.messages import (
 from overheard.core.parties import COHORT, SERVER, Party, is_client
 from overheard.core.task import OUTPUTS_OF
 from overheard.core.transcript import Transcript
+from overheard.findings.lost_replies import describe_lost_replies, find_lost_replies
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -249,6 +250,7 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
     if is_empty and not unstored:
         yield "No party can read another party's individual updates."
     yield from unstored
+    yield from describe_lost_replies(find_lost_replies(messages))
     yield from _aggregate_sentences(messages)
 
 

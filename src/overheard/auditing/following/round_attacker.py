@@ -32,6 +32,7 @@ from overheard.consistency.statement import state_step
 from overheard.core.errors import TranscriptError
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
+from overheard.findings.lost_replies import describe_lost_replies, find_lost_replies
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ThreatPlan
 
@@ -105,7 +106,7 @@ class RoundAttacker:
             growing.rounds,
             growing.seconds_since_newest(),
             self._audit(run),
-            (*notes, *waiting, *self._slow_attacks(attacks)),
+            (*notes, *self._lost_replies(run), *waiting, *self._slow_attacks(attacks)),
         )
 
     def attack_slowly(self) -> None:
@@ -114,6 +115,12 @@ class RoundAttacker:
         key = self._pace.slow(attacks, self._growing.rounds)
         if key is not None:
             self._attack(key, attacks[key])
+
+    def _lost_replies(self, run: AuditedRun) -> Iterator[str]:
+        """Describe the replies of the newest round that are missing or not recorded."""
+        newest = self._growing.newest
+        messages = (one for one in run.observed.transcript.messages if one.round == newest)
+        return describe_lost_replies(find_lost_replies(messages))
 
     def _open_run(self) -> tuple[AuditedRun, tuple[str, ...]]:
         """Return the latest rounds as a run, and notes on how it is read and scored."""

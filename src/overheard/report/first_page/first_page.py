@@ -7,6 +7,7 @@ from typing import final
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.table import epsilon_sentences, epsilon_summaries
 from overheard.findings.audit import Audit
+from overheard.findings.lost_replies import describe_lost_replies
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ArmResult
@@ -27,6 +28,7 @@ def limitation_sentences(audit: Audit) -> tuple[str, ...]:
     """Return the limitations of the results, one per sentence."""
     updates = sum(run.answers for run in audit.arms)
     missing = sum(run.missing for run in audit.arms)
+    unrecorded = sum(run.unrecorded for run in audit.arms)
     unattacked = [
         make_printable(arm.name) for arm in audit.arm_results if not arm.threat_results
     ]
@@ -56,6 +58,19 @@ def limitation_sentences(audit: Audit) -> tuple[str, ...]:
             [f"{missing} of {missing + updates} updates of clients are missing."]
             if missing
             else []
+        ),
+        *(
+            [
+                f"{unrecorded} replies arrived and are not recorded, so no attack was tried on "
+                "them."
+            ]
+            if unrecorded
+            else []
+        ),
+        *(
+            sentence
+            for run in (audit.arms if audit.is_recorded else ())
+            for sentence in describe_lost_replies(run.lost_replies)
         ),
         "A stronger attack than those tried may reveal more."
         if unchecked

@@ -1,0 +1,108 @@
+"""The messages that a run lacks: those that never arrived, and those that were not stored."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from overheard.core.messages import Message, MissingReply, UnstoredMessage, Update
+from overheard.core.parties import Party
+from overheard.findings.names import make_printable, shorten
+
+MAX_ROWS = 1000
+"""Most rows of lost replies that an audit keeps; unrecorded ones come first."""
+
+MAX_SENTENCES = 20
+"""Most lost replies that a text lists, one sentence each; of more it gives the number."""
+
+MAX_LENGTH = 200
+"""Longest reason that a text shows, in characters: it may quote what a party sent."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LostReply:
+    """Messages of one party that a run lacks, for one reason.
+
+    Args:
+        party: the sender.
+        rounds: the rounds, in order; a round counts once for each of its messages.
+        is_unrecorded: True = the messages arrived, and their content is not stored, so an
+            attack of their readers was not tried. False = they never arrived.
+        reason: why.
+        readers: the parties that could read them; () = nobody.
+
+    """
+
+    party: Party
+    rounds: tuple[int, ...]
+    is_unrecorded: bool
+    reason: str
+    readers: tuple[Party, ...] = ()
+
+
+def find_lost_replies(messages: Iterable[Message]) -> tuple[LostReply, ...]:
+    """Return the messages that a run lacks, unrecorded ones first, by party and reason.
+
+    A message that is masked by secure aggregation or encryption is complete as it is, as its
+    readers cannot read its content. If they can read another update of its round, nothing was
+    masked there: then it is unrecorded, so that no client can hide by a claim to be masked.
+    """
+    lost = defaultdict[tuple[bool, Party, str, tuple[Party, ...]], list[int]](list)
+    messages = list(messages)
+    clear = {(one.round, reader) for one in messages for reader in _readers_of_update(one)}
+    for one in messages:
+        body = one.body
+        if isinstance(body, MissingReply):
+            lost[False, one.sender, body.reason, ()].append(one.round)
+        elif isinstance(body, UnstoredMessage):
+            is_masked = body.kind == "masked"
+            if not is_masked or any((one.round, reader) in clear for reader in one.readers):
+                readers = tuple(sorted(one.readers - {one.sender}))
+                lost[True, one.sender, body.reason, readers].append(one.round)
+    found = [
+        LostReply(party, tuple(sorted(rounds)), is_unrecorded, reason, readers)
+        for (is_unrecorded, party, reason, readers), rounds in lost.items()
+    ]
+    return tuple(sorted(found, key=lambda one: not one.is_unrecorded))
+
+
+def describe_lost_replies(lost: Sequence[LostReply]) -> Iterator[str]:
+    """Yield one sentence for each party and reason, and how many more there are."""
+    for one in lost[:MAX_SENTENCES]:
+        state = "not recorded" if one.is_unrecorded else "missing"
+        reason = shorten(one.reason, MAX_LENGTH) or "no reason was stated"
+        yield f"{make_printable(one.party)}, {_rounds_text(one.rounds)}: {state}: {reason}."
+    if len(lost) > MAX_SENTENCES:
+        rest = sum(len(one.rounds) for one in lost[MAX_SENTENCES:])
+        yield f"{rest:,} more replies are missing or not recorded."
+
+
+def doubt_by_lost_replies(lost: Iterable[LostReply], observers: Sequence[Party]) -> str:
+    """Return why it must not be said that nothing leaks to observers; "" if it may be."""
+    unread = [
+        one for one in lost if one.is_unrecorded and not set(observers).isdisjoint(one.readers)
+    ]
+    count, parties = sum(len(one.rounds) for one in unread), {one.party for one in unread}
+    if not count:
+        return ""
+    replies = "1 reply that arrived is" if count == 1 else f"{count:,} replies that arrived are"
+    return (
+        f"{replies} not recorded, so no attack was tried on what {_names(sorted(parties))} sent"
+    )
+
+
+def _names(parties: Sequence[Party]) -> str:
+    more = f" and {len(parties) - 3:,} more" if len(parties) > 3 else ""
+    return ", ".join(map(make_printable, parties[:3])) + more
+
+
+def _readers_of_update(message: Message) -> frozenset[Party]:
+    return message.readers if isinstance(message.body, Update) else frozenset()
+
+
+def _rounds_text(rounds: Sequence[int]) -> str:
+    numbers = sorted(set(rounds))
+    first = ", ".join(map(str, numbers[:5]))
+    more = f" and {len(numbers) - 5:,} more" if len(numbers) > 5 else ""
+    return f"round{'s' if len(numbers) > 1 else ''} {first}{more}"
