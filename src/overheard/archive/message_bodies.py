@@ -20,6 +20,7 @@ from overheard.archive.message_lines import (
     UpdateLine,
     stored_files,
 )
+from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import (
@@ -43,9 +44,6 @@ NOT_RECORDED = "not recorded: "
 """How a recording of an older Overheard begins the reason of a reply that it did not store."""
 
 NO_SIZES: Mapping[str, int] = MappingProxyType({})
-
-MAX_EXAMPLES = 2**53
-"""Exclusive upper bound of a client's example count: float64 represents smaller integers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """The ground truth of a run, in a separate file that need not be shared."""
 
-import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -16,8 +15,16 @@ from torch import Tensor
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists, read_checked_file, truth_path
 from overheard.archive.manifest import describe_validation_error
+from overheard.archive.ranges import (
+    MAX_EXAMPLES,
+    ExampleCount,
+    RecordIndex,
+    RoundNumber,
+    Share,
+)
+from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import DataError, TranscriptError
-from overheard.core.parties import Party, parse_party
+from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
 from overheard.core.truth import GroundTruth
 from overheard.disk.writing import write_bytes
 
@@ -25,23 +32,27 @@ MAX_NAME_LENGTH = 200
 """Longest name of a user, attribute or value, in characters."""
 
 
+SHARES_TOLERANCE = 1e-3
+"""How far the sum of a party's label shares may be from 1, as they may be rounded by hand."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    round: Annotated[int, Field(ge=0)]
+    round: RoundNumber
     party: str
-    labels: tuple[int, ...]
+    labels: Annotated[tuple[ExampleCount, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Accuracy:
-    round: Annotated[int, Field(ge=0)]
-    accuracy: Annotated[float, Field(ge=0, le=1)]
+    round: RoundNumber
+    accuracy: Share
 
 
 @dataclass(frozen=True, slots=True)
 class _Shifts:
     party: str
-    rounds: tuple[int, ...]
+    rounds: tuple[RoundNumber, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +60,8 @@ class _DrawnFrom:
     """The label shares that a party's examples are drawn from, from a round on."""
 
     party: str
-    round: Annotated[int, Field(ge=0)]
-    shares: tuple[Annotated[float, Field(ge=0, le=1)], ...]
+    round: RoundNumber
+    shares: tuple[Share, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class _StoredTruth:
     users: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Indices of member records by party, and the digest of the list of candidate records.
-    members: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    members: Mapping[str, tuple[RecordIndex, ...]] = field(default_factory=dict)
     canaries: Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")] = ""
     # Only where the shares of a party change: its later rounds have the same.
     drawn_from: tuple[_DrawnFrom, ...] = ()
@@ -80,13 +91,9 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
     """Write the ground truth beside the transcript of a run.
 
     Raises:
-        DataError: if a user, an attribute or a value has an invalid name.
+        DataError: if `read_truth` would refuse it, or return another one.
 
     """
-    try:
-        _check_names(truth.users, truth.attributes)
-    except ValueError as error:
-        raise DataError(f"{error}; rename it in the data") from error
     stored = _StoredTruth(
         tuple(
             _Counts(number, client, tuple(counts.tolist()))
@@ -100,7 +107,20 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
         truth.candidates_digest,
         tuple(_changes_of_shares(truth.drawn_from)),
     )
-    write_bytes(truth_path(folder), _PARSER.dump_json(stored) + b"\n")
+    # Warnings of wrong types are off, as reading the content names them.
+    content = _PARSER.dump_json(stored, warnings=False) + b"\n"
+    try:
+        parsed = _parse_truth(content)
+    except ValueError as error:
+        raise DataError(
+            f"the ground truth cannot be written: {_describe(error)}; correct it in the data"
+        ) from error
+    if parsed.drawn_from.keys() != truth.drawn_from.keys():
+        raise DataError(
+            "the ground truth cannot be written: drawn_from must have the shares of each "
+            "client in each of its rounds from the first one on; correct it in the data"
+        )
+    write_bytes(truth_path(folder), content)
 
 
 def has_truth(folder: Path) -> bool:
@@ -112,7 +132,7 @@ def read_truth(folder: Path) -> GroundTruth:
     """Read the ground truth of a run.
 
     Raises:
-        TranscriptError: if it is missing or damaged, or states something twice.
+        TranscriptError: if it is missing or damaged, or contradicts itself.
 
     """
     path = truth_path(folder)
@@ -122,58 +142,92 @@ def read_truth(folder: Path) -> GroundTruth:
             "it from the run"
         )
     try:
-        content = read_checked_file(path, folder)
-        # JSON allows a key twice, and Python's parsers keep the last one.
-        json.loads(content, object_pairs_hook=partial(_refuse_repeated_keys, path))
-        stored = _PARSER.validate_json(content)
-        _refuse_repetition(path, stored)
-        counts = {
-            (entry.round, parse_party(entry.party)): torch.tensor(
-                entry.labels, dtype=torch.int64
-            )
-            for entry in stored.counts
-        }
-        shifts = {parse_party(entry.party): entry.rounds for entry in stored.shifts}
-        users = {parse_party(client): user for client, user in stored.users.items()}
-        drawn_from = _shares_by_round(stored.drawn_from, counts)
-        members = {parse_party(client): indices for client, indices in stored.members.items()}
-        if any(
-            min(indices, default=0) < 0 or len({*indices}) < len(indices)
-            for indices in members.values()
-        ):
-            raise ValueError("members must be distinct indices of records, from 0")
-        _check_names(users, stored.attributes)
-    except ValidationError as error:
+        return _parse_truth(read_checked_file(path, folder))
+    except ValueError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; correct it, or copy it "
-            "again"
+            f"{path} is damaged: {_describe(error)}; correct it, or copy it again"
         ) from error
-    except (ValueError, OverflowError, RuntimeError) as error:
-        raise TranscriptError(
-            f"{path} is damaged: {printable_excerpt(str(error))}; correct it, or copy it again"
-        ) from error
-    accuracy = {entry.round: entry.accuracy for entry in stored.accuracy}
+
+
+def _parse_truth(content: bytes) -> GroundTruth:
+    """Parse the content of a file of ground truth.
+
+    Raises:
+        ValueError: if it is damaged, or a value contradicts another one.
+
+    """
+    refuse_repeated_keys(content)
+    stored = _PARSER.validate_json(content)
+    _refuse_repetition(stored)
+    _check_names(stored.users.values(), stored.attributes)
+    _check_parties(stored)
+    _check_counts(stored.counts)
+    _check_members(stored.members)
+    counts = {
+        (entry.round, Party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
+        for entry in stored.counts
+    }
     return GroundTruth(
         counts,
-        accuracy,
-        shifts,
-        users,
+        {entry.round: entry.accuracy for entry in stored.accuracy},
+        {Party(entry.party): entry.rounds for entry in stored.shifts},
+        {Party(client): user for client, user in stored.users.items()},
         stored.attributes,
-        members,
+        {Party(client): indices for client, indices in stored.members.items()},
         candidates_digest=stored.canaries,
         has_label_counts=bool(counts),
-        drawn_from=drawn_from,
+        drawn_from=_shares_by_round(stored.drawn_from, counts),
     )
 
 
-def _refuse_repeated_keys(path: Path, pairs: Sequence[tuple[str, object]]) -> None:
-    for key in _repeated(key for key, _ in pairs):
-        raise TranscriptError(
-            f"{path}: has the key {printable_excerpt(key)!r} twice in one object: keep one"
-        )
+def _describe(error: ValueError) -> str:
+    """Return what is wrong with a file, and where."""
+    if isinstance(error, ValidationError):
+        return describe_validation_error(error)
+    return printable_excerpt(str(error))
 
 
-def _refuse_repetition(path: Path, stored: _StoredTruth) -> None:
+def _check_parties(stored: _StoredTruth) -> None:
+    """Raise `ValueError` unless all parties are clients, or devices that take part as such."""
+    named = {
+        "counts": [one.party for one in stored.counts],
+        "shifts": [one.party for one in stored.shifts],
+        "users": stored.users,
+        "members": stored.members,
+        "drawn_from": [one.party for one in stored.drawn_from],
+    }
+    for key, names in named.items():
+        for name in dict.fromkeys(names):
+            party = parse_party(name)
+            if not (is_client(party) or is_shadow_device(party)):
+                raise ValueError(
+                    f"{key} names {printable_excerpt(name)}, which is no client: only clients "
+                    "hold examples"
+                )
+
+
+def _check_counts(counts: Sequence[_Counts]) -> None:
+    """Raise `ValueError` unless counts are of the same labels, and their sums are possible."""
+    for entry in counts:
+        if len(entry.labels) != len(counts[0].labels):
+            raise ValueError(
+                f"counts of {entry.party} in round {entry.round} are of {len(entry.labels)} "
+                f"labels, but the first ones are of {len(counts[0].labels)}"
+            )
+        if sum(entry.labels) >= MAX_EXAMPLES:
+            raise ValueError(
+                f"counts of {entry.party} in round {entry.round} sum to {sum(entry.labels)}, "
+                f"but at most {MAX_EXAMPLES - 1} examples are possible"
+            )
+
+
+def _check_members(members: Mapping[str, Sequence[int]]) -> None:
+    for party, indices in members.items():
+        if len({*indices}) < len(indices):
+            raise ValueError(f"members of {party} must be distinct indices of records, from 0")
+
+
+def _refuse_repetition(stored: _StoredTruth) -> None:
     """Refuse what is stated twice: one of two truths is wrong, and nothing says which."""
     stated = {
         "counts": [f"round {one.round} of {one.party}" for one in stored.counts],
@@ -186,22 +240,15 @@ def _refuse_repetition(path: Path, stored: _StoredTruth) -> None:
         for one in stored.shifts
     }
     for key, entries in stated.items():
-        if repeated := _repeated(entries):
+        if repeated := find_repeated(entries):
             more = f" (and {len(repeated) - 1} more)" if len(repeated) > 1 else ""
-            raise TranscriptError(
-                f"{path}: {printable_excerpt(key)} states {printable_excerpt(repeated[0])} "
+            raise ValueError(
+                f"{printable_excerpt(key)} states {printable_excerpt(repeated[0])} "
                 f"twice{more}: keep the one that is right, and remove the other"
             )
-
-
-def _repeated(entries: Iterable[str]) -> list[str]:
-    """Return the entries that occur more than once, in the order of their first repetition."""
-    seen, repeated = set[str](), dict[str, None]()
-    for one in entries:
-        if one in seen:
-            repeated[one] = None
-        seen.add(one)
-    return list(repeated)
+    for one in stored.shifts:
+        if list(one.rounds) != sorted(one.rounds):
+            raise ValueError(f"shifts of {one.party} has rounds that are not in order")
 
 
 def _changes_of_shares(
@@ -226,9 +273,16 @@ def _shares_by_round(
 
     """
     by_party = defaultdict[Party, dict[int, Tensor]](dict)
+    unused = dict[tuple[int, Party], None]()
     for change in changes:
-        shares = torch.tensor(change.shares, dtype=torch.float64)
-        by_party[parse_party(change.party)][change.round] = shares
+        party, total = Party(change.party), math.fsum(change.shares)
+        if abs(total - 1) > SHARES_TOLERANCE:
+            raise ValueError(
+                f"drawn_from states shares of {party} in round {change.round} that sum to "
+                f"{total:.6g}: shares sum to 1"
+            )
+        by_party[party][change.round] = torch.tensor(change.shares, dtype=torch.float64)
+        unused[change.round, party] = None
     shares_by_round = {}
     for (number, party), label_counts in counts.items():
         earlier = [first for first in by_party.get(party, ()) if first <= number]
@@ -237,17 +291,21 @@ def _shares_by_round(
             if len(shares) != len(label_counts):
                 raise ValueError(f"drawn_from needs one share per label, for {party}")
             shares_by_round[number, party] = shares
+            unused.pop((max(earlier), party), None)
+    for number, party in unused:
+        raise ValueError(
+            f"drawn_from states shares of {party} in round {number}, but there are no label "
+            "counts that they apply to"
+        )
     return shares_by_round
 
 
-def _check_names(
-    users: Mapping[Party, str], attributes: Mapping[str, Mapping[str, str]]
-) -> None:
+def _check_names(users: Iterable[str], attributes: Mapping[str, Mapping[str, str]]) -> None:
     """Raise `ValueError` unless users, attributes and values have short, printable names.
 
     The names come from data and are shown on terminals and in reports.
     """
-    _check_printable("user", users.values())
+    _check_printable("user", users)
     _check_printable("attribute", attributes)
     for attribute, values in attributes.items():
         _check_printable("user", values)

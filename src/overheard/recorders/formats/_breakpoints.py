@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists, read_checked_file
 from overheard.archive.manifest import describe_validation_error
-from overheard.archive.message_bodies import MAX_EXAMPLES
+from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
 from overheard.recorders.import_info import MAX_TEXT_LENGTH
 
