@@ -17,6 +17,7 @@ from overheard.archive.layout import (
     read_checked_file,
     transcript_folder,
 )
+from overheard.archive.purge_note import find_purge
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
@@ -171,6 +172,8 @@ def read_manifest(folder: Path) -> Manifest:
     transcript = transcript_folder(folder)
     path = manifest_path(transcript)
     if not path_exists(path):
+        if purged := find_purge(folder):
+            raise TranscriptError(purged)
         raise TranscriptError(
             f"{folder} holds no transcript (no {path.name}): name the folder of a run"
         )

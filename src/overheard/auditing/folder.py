@@ -12,6 +12,7 @@ from typing import final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from overheard.archive.purge_note import read_purge_note
 from overheard.core.errors import OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.links import output_error
@@ -57,9 +58,10 @@ class AuditFolder:
         and by other arms. Arms of one name must be equal.
 
         Raises:
-            OutputError: if it belongs to another plan or holds other files.
+            OutputError: if it belongs to another plan, was purged, or holds other files.
 
         """
+        self.refuse_purged()
         existing = self.plan_text()
         if existing is not None:
             self._refuse_other_plan(existing, plan)
@@ -68,6 +70,16 @@ class AuditFolder:
                 f"{self.path}: is neither empty nor the folder of an audit: choose another "
                 "folder with --out"
             )
+
+    def refuse_purged(self) -> None:
+        """Check that the folder was not purged.
+
+        Raises:
+            OutputError: if it was.
+
+        """
+        if (note := read_purge_note(self.path)) is not None:
+            raise OutputError(f"{note.sentence(self.path)}: choose another folder with --out")
 
     def reserve(self, plan: str) -> None:
         """Write the plan to the folder, which then belongs to it.

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from overheard.cli.exits import UsageError
 from overheard.cli.options import JsonOption, QuietOption
+from overheard.cli.purging import print_purge
 
 
 def check(
@@ -111,6 +112,7 @@ def check(
     )
     earlier = None if against is None else findings_path(against)
     outputs = CheckOutputs(sarif=sarif, junit=junit, markdown=markdown, json=json, quiet=quiet)
+    print_purge(findings, quiet=quiet)
     code = run_check(findings_path(findings), policy, reference, earlier, outputs)
     raise typer.Exit(code)
 
@@ -154,6 +156,8 @@ def compare(
 
     paths = findings_path(before), findings_path(after)
     refuse_to_overwrite(paths, (markdown,))
+    for path in (before, after):
+        print_purge(path, quiet=quiet)
     found = compare_audits(read_findings(paths[0]), read_findings(paths[1]))
     if markdown is not None:
         write_text(markdown, changes_as_markdown(found))

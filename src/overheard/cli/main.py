@@ -44,6 +44,7 @@ from overheard.cli.options import (
     WorkersOption,
 )
 from overheard.cli.plan_checking import plan_app
+from overheard.cli.purging import print_due, purge
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import prepare_workers
 from overheard.core.errors import PlanError
@@ -171,6 +172,7 @@ def audit(
     sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
         _print_headlines(sentences, folder)
+        print_due(folder, Console(highlight=False, soft_wrap=True))
     log_audit(folder, mlflow, Console(highlight=False, quiet=quiet))
 
 
@@ -448,6 +450,7 @@ def show(
         typer.echo(json.dumps(asdict(overview) | {"intact_weight_files": intact}, indent=2))
         return
     print_newer_recording(folder)
+    print_due(folder, Console(stderr=True, highlight=False, soft_wrap=True))
     print_overview(overview, Console())
     if intact is not None:
         Console().print(Text(f"{intact} weight files are intact."))
@@ -457,6 +460,7 @@ app.command()(check)
 app.command()(compare)
 app.command()(evidence)
 app.command()(verify)
+app.command()(purge)
 app.command()(init)
 app.add_typer(plan_app, name="plan")
 

@@ -2,11 +2,17 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from overheard.plans.retention import parse_retention
 from overheard.plans.strict_model import StrictModel
 
 Line = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def _check_retention(text: str) -> str:
+    parse_retention(text)
+    return text
 
 
 class ReleasePlan(StrictModel):
@@ -18,7 +24,9 @@ class ReleasePlan(StrictModel):
         purpose: what the trained model is for.
         people: whose data the clients hold.
         recipients: who gets the trained model.
-        retention: how long messages and results are stored.
+        retention: how long messages and results are stored, from the day of the audit on:
+            "30 days" for both, or "messages 30 days, results 3 years". `overheard purge --due`
+            removes what was stored longer.
 
     """
 
@@ -27,4 +35,4 @@ class ReleasePlan(StrictModel):
     purpose: Line | None = None
     people: Line | None = None
     recipients: Line | None = None
-    retention: Line | None = None
+    retention: Annotated[Line, AfterValidator(_check_retention)] | None = None

@@ -40,9 +40,11 @@ def check_followed_folder(home: AuditFolder, claim: str, recording: Path | None)
             is compared.
 
     Raises:
-        OutputError: if it belongs to another plan or recording, or holds other files.
+        OutputError: if it belongs to another plan or recording, was purged, or holds other
+            files.
 
     """
+    home.refuse_purged()
     existing = home.plan_text()
     is_same_plan = existing is not None and _without_recording(existing) == _without_recording(
         claim

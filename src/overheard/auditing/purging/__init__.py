@@ -1,0 +1,1 @@
+"""Removal of messages, claims and caches, on demand and at the end of their retention."""
