@@ -22,9 +22,17 @@ CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
 PUBLISHED = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv/"
 
-TRAIN = RemoteFile("train.csv", (PUBLISHED + "train.csv",), "b1a00f826fdfbd249f79597b59e1dc12")
+TRAIN = RemoteFile(
+    "train.csv",
+    (PUBLISHED + "train.csv",),
+    "76a0a2d2f92b286371fe4d4044640910a04a803fdd2538e0f3f29a5c6f6b672e",
+)
 
-TEST = RemoteFile("test.csv", (PUBLISHED + "test.csv",), "d52ea96a97a2d943681189a97654912d")
+TEST = RemoteFile(
+    "test.csv",
+    (PUBLISHED + "test.csv",),
+    "521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",
+)
 
 COLUMN_NAMES = ("label", "title", "description")
 """Columns of the published files, which have no header; labels there are 1 to 4."""

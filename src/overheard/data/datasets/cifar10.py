@@ -41,7 +41,7 @@ FILES = ("cifar10/cifar10.npz", "cifar10_subset/cifar10_subset.npz")
 ARCHIVE = RemoteFile(
     "cifar-10-binary.tar.gz",
     ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
-    "c32a1d4ab5d03f1284b67883e8d87530",
+    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
 )
 
 BATCH = 10_000

@@ -31,28 +31,59 @@ FASHION_CLASS_NAMES = (
 
 FASHION_MIRRORS = (
     "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
-    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
 )
 
 
-def _remote(mirrors: tuple[str, ...], file: str, md5: str) -> RemoteFile:
-    return RemoteFile(file, tuple(mirror + file for mirror in mirrors), md5)
+def _remote(mirrors: tuple[str, ...], file: str, sha256: str) -> RemoteFile:
+    return RemoteFile(file, tuple(mirror + file for mirror in mirrors), sha256)
 
 
 FILES = MnistFiles(
     "mnist",
-    _remote(MIRRORS, "train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-    _remote(MIRRORS, "train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-    _remote(MIRRORS, "t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-    _remote(MIRRORS, "t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+    _remote(
+        MIRRORS,
+        "train-images-idx3-ubyte.gz",
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    _remote(
+        MIRRORS,
+        "train-labels-idx1-ubyte.gz",
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    ),
+    _remote(
+        MIRRORS,
+        "t10k-images-idx3-ubyte.gz",
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+    _remote(
+        MIRRORS,
+        "t10k-labels-idx1-ubyte.gz",
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
 )
 
 FASHION_FILES = MnistFiles(
     "fashion_mnist",
-    _remote(FASHION_MIRRORS, "train-images-idx3-ubyte.gz", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
-    _remote(FASHION_MIRRORS, "train-labels-idx1-ubyte.gz", "25c81989df183df01b3e8a0aad5dffbe"),
-    _remote(FASHION_MIRRORS, "t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
-    _remote(FASHION_MIRRORS, "t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
+    _remote(
+        FASHION_MIRRORS,
+        "train-images-idx3-ubyte.gz",
+        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    ),
+    _remote(
+        FASHION_MIRRORS,
+        "train-labels-idx1-ubyte.gz",
+        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+    ),
+    _remote(
+        FASHION_MIRRORS,
+        "t10k-images-idx3-ubyte.gz",
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    ),
+    _remote(
+        FASHION_MIRRORS,
+        "t10k-labels-idx1-ubyte.gz",
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+    ),
 )
 
 

@@ -1,8 +1,10 @@
-"""Download of public files, checked by checksum and cached."""
+"""Download of public files over https, checked by their SHA-256 and cached."""
 
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
 
 import pooch
 
@@ -18,14 +20,23 @@ class RemoteFile:
 
     Args:
         file_name: its name, in the cache and in messages.
-        urls: URLs, tried in this order.
-        md5: published checksum, which detects damage and mix-ups, but no forgery.
+        urls: addresses that begin with https, tried in this order.
+        sha256: the SHA-256 of its bytes, in hexadecimal digits.
+
+    Raises:
+        ValueError: if an address does not begin with https.
 
     """
 
     file_name: str
     urls: tuple[str, ...]
-    md5: str
+    sha256: str
+
+    def __post_init__(self) -> None:
+        """Refuse addresses whose server and bytes are not authenticated."""
+        for address in self.urls:
+            if not address.startswith("https://"):
+                raise ValueError(f"expected an address that begins with https, got {address}")
 
 
 def fetch(remote: RemoteFile, cache: Path | None = None) -> Path:
@@ -47,10 +58,12 @@ def fetch(remote: RemoteFile, cache: Path | None = None) -> Path:
         try:
             path = pooch.retrieve(
                 address,
-                known_hash=f"md5:{remote.md5}",
-                fname=f"{remote.md5[:8]}-{remote.file_name}",
+                known_hash=f"sha256:{remote.sha256}",
+                fname=f"{remote.sha256[:8]}-{remote.file_name}",
                 path=folder,
-                downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
+                downloader=pooch.HTTPDownloader(
+                    timeout=TIMEOUT, hooks={"response": _refuse_other_than_https}
+                ),
             )
         # Network failures are OSErrors; a wrong checksum is a ValueError.
         except (OSError, ValueError) as failure:
@@ -58,6 +71,20 @@ def fetch(remote: RemoteFile, cache: Path | None = None) -> Path:
             continue
         return Path(path)
     raise DataError(f"{remote.file_name} could not be downloaded from {' or '.join(failures)}")
+
+
+# Any: requests has no types, and gives a hook the keywords of its own call.
+def _refuse_other_than_https(response: Any, *_: Any, **__: Any) -> None:
+    """Refuse a redirect away from https before it is followed.
+
+    Raises:
+        OSError: if the server sends the download on to an address without https.
+
+    """
+    if response.is_redirect:
+        target = urljoin(response.url, response.headers["location"])
+        if not target.startswith("https://"):
+            raise OSError(f"it redirects to {target[:200]}, which is not https")
 
 
 def _first_line(failure: Exception) -> str:
