@@ -13,15 +13,19 @@ TORCH = torch==2.13.0
 # Only what is imported gets compiled, at its first import. Compiling all packages takes pip longer
 # than the rest of an installation.
 INSTALL = $(BIN)/pip install --quiet --no-compile
-# The version of every other package, with the hashes of its files: all of them, and the part that
-# audits need.
+# The version of every other package, with the hashes of its files: all of them, the part that
+# audits need, and those that build Overheard.
 LOCKED = --require-hashes --no-deps --requirement locks
+# Builds with what build.txt has, which is installed before.
+BUILD = $(INSTALL) --no-deps --no-build-isolation --editable
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url --no-emit-package torch pyproject.toml
-# Writes both files to a folder, keeping the versions in it that still fit.
+	--no-header --no-annotate --no-emit-index-url --no-emit-package torch
+# Writes the files to a folder, keeping the versions in it that still fit.
 define write-locks
-	$(COMPILE) --all-extras --output-file $(1)/all.txt
-	$(COMPILE) --extra dp --constraint $(1)/all.txt --output-file $(1)/audit.txt
+	$(COMPILE) pyproject.toml --all-extras --output-file $(1)/all.txt
+	$(COMPILE) pyproject.toml --extra dp --constraint $(1)/all.txt --output-file $(1)/audit.txt
+	sed -n '/^\[build-system\]/,/^$$/s/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | \
+		$(COMPILE) - --constraint $(1)/all.txt --output-file $(1)/build.txt
 endef
 # One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
@@ -40,16 +44,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # What an audit needs, for any Python from 3.11 on.
-$(VENV)/installed-for-audits: pyproject.toml locks/audit.txt | $(BIN)/python
+$(VENV)/installed-for-audits: pyproject.toml locks/audit.txt locks/build.txt | $(BIN)/python
 	$(INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
-	$(INSTALL) $(LOCKED)/audit.txt
-	$(INSTALL) --no-deps --editable .
+	$(INSTALL) $(LOCKED)/audit.txt --requirement locks/build.txt
+	$(BUILD) .
 	$(BIN)/python -c 'import overheard.auditing.runs_ahead, overheard.report.write'
 	touch $@
 
 $(VENV)/installed: $(VENV)/installed-for-audits locks/all.txt studies/pyproject.toml
 	$(INSTALL) $(LOCKED)/all.txt
-	$(INSTALL) --no-deps --editable ./studies
+	$(BUILD) ./studies
 	touch $@
 
 install: $(VENV)/installed ## make .venv, with the versions in locks/
@@ -104,6 +108,18 @@ check-locks: install ## check that locks/ fits pyproject.toml
 	$(call write-locks,$(VENV)/locks)
 	diff --brief locks $(VENV)/locks || { echo 'run make locks'; exit 1; }
 
+dist: install ## build wheel and sdist, and their bill of materials: dist/
+	$(BIN)/uv build --quiet --require-hashes --build-constraints locks/build.txt --out-dir dist .
+	$(BIN)/python locks/sbom.py dist/overheard.cdx.json
+
+# Without internet there is no list of flaws to compare with, which fails nothing.
+audit-dependencies: install ## look for known flaws in the packages of locks/
+	@rm -f $(VENV)/flaws
+	@$(BIN)/uvx --quiet --from pip-audit==2.10.1 pip-audit --disable-pip --require-hashes \
+		--requirement locks/all.txt --requirement locks/build.txt --output $(VENV)/flaws || \
+		if test -e $(VENV)/flaws; then cat $(VENV)/flaws; exit 1; \
+		else echo 'no list of flaws could be reached: nothing was checked'; fi
+
 release-check: install ## build wheel and sdist, and try each in a clean environment
 	$(BIN)/nox --session release
 
@@ -117,9 +133,9 @@ bench-check: install ## compare the ratios of speed with those that bench kept; 
 	$(BIN)/python benchmarks --check
 
 clean: ## remove what make created
-	rm -rf $(VENV) audit site reproduced .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
-		.nox .coverage
+	rm -rf $(VENV) audit dist site reproduced .mypy_cache .ruff_cache .pytest_cache \
+		.import_linter_cache .nox .coverage
 
 .PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \
-	deployments ray-cluster lint docs check locks check-locks release-check matrix bench \
-	bench-check clean
+	deployments ray-cluster lint docs check locks check-locks dist audit-dependencies \
+	release-check matrix bench bench-check clean

@@ -100,8 +100,9 @@ def release(session: nox.Session, kind: str, versions: str) -> None:
     with TemporaryDirectory(prefix="overheard-release-") as folder:
         work = Path(folder)
         session.run(sys.executable, "-m", "venv", str(work / "environment"))
-        build = (sys.executable, "-m", "uv", "build", "--quiet", f"--{kind}", "--out-dir")
-        session.run(*build, str(work / "dist"), str(ROOT))
+        build = (sys.executable, "-m", "uv", "build", "--quiet", f"--{kind}")
+        locked = ("--require-hashes", "--build-constraints", str(ROOT / "locks" / "build.txt"))
+        session.run(*build, *locked, "--out-dir", str(work / "dist"), str(ROOT))
         (built,) = (one for one in (work / "dist").iterdir() if one.suffix in (".whl", ".gz"))
         if missing := missing_files(built):
             session.error(f"{built.name} misses {', '.join(missing)}")
@@ -137,8 +138,10 @@ def use(session: nox.Session, commands: Path) -> None:
 def install(session: nox.Session, *others: str) -> None:
     """Install what the lock has, and then other versions of these packages in their place."""
     session.install(TORCH)
-    session.install(*LOCKED, "locks/all.txt")
-    session.install("--no-deps", "--editable", ".", "--editable", "./studies")
+    session.install(*LOCKED, "locks/all.txt", "--requirement", "locks/build.txt")
+    session.install(
+        "--no-deps", "--no-build-isolation", "--editable", ".", "--editable", "./studies"
+    )
     if others:
         session.install(*others)
 

@@ -188,7 +188,7 @@ def test_records_and_audits_a_deployment_with_a_failing_node(
 LEGACY_APP = {
     "pyproject.toml": """
 [build-system]
-requires = ["hatchling"]
+requires = ["hatchling==1.33.0"]
 build-backend = "hatchling.build"
 [project]
 name = "legacy-app"
