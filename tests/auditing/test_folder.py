@@ -134,7 +134,7 @@ def test_a_plan_that_is_not_utf8_is_another_plan(tmp_path: Path):
 def test_a_replaced_plan_drops_cells_and_keeps_simulations(tmp_path: Path):
     home = AuditFolder(tmp_path)
     home.reserve("a = 1\n")
-    for folder in (home.cells_path, home.simulation_path):
+    for folder in (home.cells_path, home.path / "bank"):
         folder.mkdir()
         (folder / "stored").write_text("")
     home.replace_plan("a = 1\n")
@@ -142,7 +142,7 @@ def test_a_replaced_plan_drops_cells_and_keeps_simulations(tmp_path: Path):
     home.replace_plan("a = 2\n")
     assert home.plan_text() == "a = 2\n"
     assert not home.cells_path.exists()
-    assert home.simulation_path.exists()
+    assert (home.path / "bank").exists()
 
 
 def test_each_arm_seed_and_control_has_its_own_folder():

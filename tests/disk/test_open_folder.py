@@ -194,7 +194,9 @@ def test_files_and_folders_are_for_the_user_alone_whatever_the_umask(
 def test_what_the_user_named_follows_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        write_bytes(tmp_path / "new" / "x.sarif", b"", is_private=False)
+        write_bytes(
+            tmp_path / "new" / "x.sarif", b"", inside=tmp_path / "new", is_private=False
+        )
         write_bytes(tmp_path / "above" / "out" / "x", b"", inside=tmp_path / "above" / "out")
     finally:
         os.umask(before)
@@ -204,7 +206,7 @@ def test_what_the_user_named_follows_the_umask(tmp_path: Path) -> None:
 
 def test_a_folder_that_exists_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir(mode=0o755)
-    make_folder(tmp_path / "out")
+    make_folder(tmp_path / "out", inside=tmp_path / "out")
     write_bytes(tmp_path / "out" / "x", b"", inside=tmp_path / "out")
     assert mode_of(tmp_path / "out") == 0o755
     assert mode_of(tmp_path / "out" / "x") == 0o600
@@ -212,7 +214,7 @@ def test_a_folder_that_exists_keeps_its_mode(tmp_path: Path) -> None:
 
 def test_a_group_may_read_what_is_put_into_its_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    make_folder(out)
+    make_folder(out, inside=out)
     # Root may give to any group.
     group = os.getgid() or 4321
     give_to_group(out, group)

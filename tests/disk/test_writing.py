@@ -19,6 +19,7 @@ from overheard.disk.writing import (
     partial_path,
     remove_partial_files,
     write_bytes,
+    write_new_text,
     write_text,
     write_unflushed,
 )
@@ -27,8 +28,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from overheard.disk.writing import write_unflushed
+path = Path(sys.argv[1])
 for _ in range(100):
-    write_unflushed(Path(sys.argv[1]), sys.argv[2].encode() * 2**16)
+    write_unflushed(path, sys.argv[2].encode() * 2**16, inside=path.parent)
 """
 
 
@@ -40,13 +42,13 @@ def refuse_with(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_text_as_utf_8_and_creates_parent_folders(tmp_path: Path) -> None:
-    write_text(tmp_path / "a" / "b" / "c.txt", "größer\n")
+    write_text(tmp_path / "a" / "b" / "c.txt", "größer\n", inside=tmp_path)
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == "größer\n".encode()
 
 
 def test_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
-    write_bytes(tmp_path / "x", b"1")
-    write_bytes(tmp_path / "x", b"2")
+    write_bytes(tmp_path / "x", b"1", inside=tmp_path)
+    write_bytes(tmp_path / "x", b"2", inside=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert (tmp_path / "x").read_bytes() == b"2"
 
@@ -64,10 +66,10 @@ def test_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_old_file_and_names_path_and_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:
-    write_bytes(tmp_path / "x", b"old")
+    write_bytes(tmp_path / "x", b"old", inside=tmp_path)
     refuse_with(number, monkeypatch)
     with pytest.raises(OutputError, match=remedy) as caught:
-        write_bytes(tmp_path / "x", b"new")
+        write_bytes(tmp_path / "x", b"new", inside=tmp_path)
     assert str(tmp_path / "x") in str(caught.value)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
@@ -77,7 +79,7 @@ def test_a_full_disk_leaves_no_partial_file(
 ) -> None:
     refuse_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(OutputError):
-        write_bytes(tmp_path / "x", b"new")
+        write_bytes(tmp_path / "x", b"new", inside=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,7 +91,9 @@ def test_a_write_that_fails_halfway_leaves_nothing(
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
     try:
         with pytest.raises(OutputError, match="File too large"):
-            write_unflushed(tmp_path / "x", bytes(2**22), direct_writer=direct_writer)
+            write_unflushed(
+                tmp_path / "x", bytes(2**22), direct_writer=direct_writer, inside=tmp_path
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
@@ -111,7 +115,7 @@ def test_a_file_outside_keeps_its_content_whatever_is_planted(
     folder.mkdir()
     link(victim, folder / "x")
     link(victim, folder / ".x.part")
-    write_unflushed(folder / "x", b"new", direct_writer=direct_writer)
+    write_unflushed(folder / "x", b"new", direct_writer=direct_writer, inside=folder)
     assert (folder / "x").read_bytes() == b"new"
     assert not (folder / "x").is_symlink()
     # Even a name that was guessed right is refused.
@@ -119,7 +123,7 @@ def test_a_file_outside_keeps_its_content_whatever_is_planted(
     link(victim, guessed)
     monkeypatch.setattr(writing, "partial_path", lambda path: guessed)
     with pytest.raises(OutputError):
-        write_unflushed(folder / "y", b"new", direct_writer=direct_writer)
+        write_unflushed(folder / "y", b"new", direct_writer=direct_writer, inside=folder)
     assert victim.read_text() == "precious"
 
 
@@ -130,14 +134,36 @@ def test_no_link_to_a_missing_file_is_followed(
     guessed.symlink_to(tmp_path / "made")
     monkeypatch.setattr(writing, "partial_path", lambda path: guessed)
     with pytest.raises(OutputError):
-        write_bytes(tmp_path / "x", b"new")
+        write_bytes(tmp_path / "x", b"new", inside=tmp_path)
     assert not (tmp_path / "made").exists()
+
+
+def test_of_two_writers_of_a_new_file_one_wins_and_leaves_it_whole(tmp_path: Path) -> None:
+    assert write_new_text(tmp_path / "x", "first", inside=tmp_path)
+    assert not write_new_text(tmp_path / "x", "second", inside=tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "missing")
+    assert not write_new_text(tmp_path / "link", "through", inside=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "link"}
+    assert (tmp_path / "x").read_text() == "first"
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP])
+def test_a_new_file_needs_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*names: str, **handles: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert write_new_text(tmp_path / "x", "first", inside=tmp_path)
+    assert not write_new_text(tmp_path / "x", "second", inside=tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["first"]
 
 
 def test_two_writers_of_one_file_leave_one_whole_file(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "x"), "1"]) as other:
         for _ in range(100):
-            write_unflushed(tmp_path / "x", b"2" * 2**16)
+            write_unflushed(tmp_path / "x", b"2" * 2**16, inside=tmp_path)
             assert len(set((tmp_path / "x").read_bytes())) == 1
     assert other.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
@@ -150,8 +176,8 @@ def test_only_what_was_half_written_is_removed(tmp_path: Path) -> None:
     partial_path(tmp_path / "x").write_text("half")
     partial_path(tmp_path / "x").symlink_to(tmp_path / "x")
     assert sum(map(is_partial, tmp_path.iterdir())) == 2
-    remove_partial_files(tmp_path)
-    remove_partial_files(tmp_path / "missing")
+    remove_partial_files(tmp_path, inside=tmp_path)
+    remove_partial_files(tmp_path / "missing", inside=tmp_path / "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
@@ -163,39 +189,39 @@ def test_an_interruption_is_raised_and_leaves_nothing_behind(
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_bytes(tmp_path / "x", b"new")
+        write_bytes(tmp_path / "x", b"new", inside=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="there is a file where a folder is needed"):
-        write_bytes(tmp_path / "file" / "x", b"")
+        write_bytes(tmp_path / "file" / "x", b"", inside=tmp_path)
     with pytest.raises(OutputError, match="there is a file where a folder is needed"):
-        write_bytes(tmp_path / "file" / "deeper" / "x", b"")
+        write_bytes(tmp_path / "file" / "deeper" / "x", b"", inside=tmp_path)
 
 
 def test_a_folder_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     with pytest.raises(OutputError, match="there is a folder where a file is needed"):
-        write_bytes(tmp_path / "x", b"")
+        write_bytes(tmp_path / "x", b"", inside=tmp_path)
 
 
 def test_unflushed_files_are_complete_and_fail_like_others(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(40)]
     for path in paths:
-        write_unflushed(path, path.name.encode())
+        write_unflushed(path, path.name.encode(), inside=tmp_path)
     flush_files(paths)
     flush_files([])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"%d" % n for n in range(40)}
     with pytest.raises(OutputError, match="there is a file where a folder is needed"):
-        write_unflushed(tmp_path / "1" / "x", b"")
+        write_unflushed(tmp_path / "1" / "x", b"", inside=tmp_path)
 
 
 def test_a_failed_flush_is_reported_with_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_unflushed(tmp_path / "x", b"1")
+    write_unflushed(tmp_path / "x", b"1", inside=tmp_path)
     refuse_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(OutputError, match="x: the disk is full"):
         flush_files([tmp_path / "x"])

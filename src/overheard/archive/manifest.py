@@ -15,6 +15,7 @@ from overheard.archive.layout import (
     manifest_path,
     path_exists,
     read_checked_file,
+    round_folder,
     transcript_folder,
 )
 from overheard.archive.purge_note import find_purge
@@ -137,8 +138,16 @@ def describe_differences(
     )
 
 
-def begin_run(folder: Path, manifest: Manifest) -> int:
+def begin_run(folder: Path, manifest: Manifest, *, inside: Path) -> int:
     """Start a run in a folder, or continue the same run; return its number of committed rounds.
+
+    What a killed process left half written in it is removed. So no other process may write to
+    the same run: see `disk.folder_lock`.
+
+    Args:
+        folder: the folder of the run.
+        manifest: the manifest of the run.
+        inside: the output folder that the folder of the run is in.
 
     Raises:
         OutputError: if the folder has another run or cannot be written to; it is then left
@@ -150,16 +159,27 @@ def begin_run(folder: Path, manifest: Manifest) -> int:
         _check_same_run(folder, manifest)
     else:
         _check_no_other_files(transcript)
-        write_manifest(transcript, manifest)
-    for written in (folder, transcript):
-        remove_partial_files(written)
-    return count_committed_rounds(folder)
+        write_manifest(transcript, manifest, inside=inside)
+    committed = count_committed_rounds(folder)
+    # Messages may have been added to the last round after it was committed.
+    last = [round_folder(transcript, committed - 1)] if committed else []
+    for written in (folder, transcript, *last):
+        remove_partial_files(written, inside=inside)
+    return committed
 
 
-def write_manifest(transcript: Path, manifest: Manifest) -> None:
-    """Write the manifest of a transcript."""
-    content = _PARSER.dump_json(manifest, indent=2)
-    write_bytes(manifest_path(transcript), content + b"\n")
+def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None = None) -> None:
+    """Write the manifest of a transcript.
+
+    Args:
+        transcript: the folder of the transcript.
+        manifest: the manifest.
+        inside: the output folder that the transcript is in; None = they are one.
+
+    """
+    content = _PARSER.dump_json(manifest, indent=2) + b"\n"
+    inside = transcript if inside is None else inside
+    write_bytes(manifest_path(transcript), content, inside=inside)
 
 
 def read_manifest(folder: Path) -> Manifest:

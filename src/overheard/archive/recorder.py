@@ -1,6 +1,5 @@
 """Records a run's messages in its folder as they are sent."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -47,7 +46,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import Party, parse_party
 from overheard.disk.direct_writer import DirectWriter
-from overheard.disk.links import output_error
+from overheard.disk.folders import remove_file, remove_folder
 from overheard.disk.writing import flush_files, write_bytes, write_unflushed
 
 MAX_LINE_BYTES = 2**22
@@ -80,13 +79,19 @@ class Recorder:
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, *, direct_writer: DirectWriter | None = None
+        self,
+        folder: Path,
+        manifest: Manifest,
+        *,
+        inside: Path | None = None,
+        direct_writer: DirectWriter | None = None,
     ) -> None:
         """Start a run in this folder, or continue the same run.
 
         Args:
             folder: the folder of the run.
             manifest: the manifest of the run.
+            inside: the output folder that the folder of the run is in; None = they are one.
             direct_writer: writes weights past the page cache; None = write normally.
 
         Raises:
@@ -95,8 +100,9 @@ class Recorder:
 
         """
         self._transcript = folder / "transcript"
+        self._inside = folder if inside is None else inside
         self._past_cache = direct_writer
-        self._committed = begin_run(folder, manifest)
+        self._committed = begin_run(folder, manifest, inside=self._inside)
 
     def committed_rounds(self) -> int:
         """Return the number of committed rounds, which is the number of the next round."""
@@ -106,13 +112,8 @@ class Recorder:
     def open_round(self) -> Iterator["OpenRound"]:
         """Open the next round, and commit it unless an exception was raised."""
         number = self._committed
-        folder = round_folder(self._transcript, number)
-        try:
-            if folder.exists():
-                shutil.rmtree(folder)
-        except OSError as error:
-            raise output_error(folder, error) from error
-        open_round = OpenRound(self._transcript, number, self._past_cache)
+        remove_folder(round_folder(self._transcript, number), inside=self._inside)
+        open_round = OpenRound(self._transcript, number, self._inside, self._past_cache)
         yield open_round
         open_round.close()
         self._committed += 1
@@ -123,9 +124,14 @@ class OpenRound:
     """The round that is being recorded; only `Recorder.open_round` opens one."""
 
     def __init__(
-        self, transcript: Path, number: int, direct_writer: DirectWriter | None = None
+        self,
+        transcript: Path,
+        number: int,
+        inside: Path,
+        direct_writer: DirectWriter | None = None,
     ) -> None:
         """Start without messages."""
+        self._inside = inside
         self._transcript = transcript
         self._number = number
         self._past_cache = direct_writer
@@ -156,7 +162,7 @@ class OpenRound:
             return self._record(message)
         except BaseException:
             for path in self._files[written:]:
-                path.unlink(missing_ok=True)
+                remove_file(path, inside=self._inside)
             del self._files[written:]
             # If a broadcast is rejected, its updates must be rejected too.
             self._shapes = shapes
@@ -187,9 +193,12 @@ class OpenRound:
 
         Later messages are committed by the next call.
         """
-        flush_files(self._files)
+        path = messages_path(self._transcript, self._number)
+        if self._files:
+            # The folders as well: a power cut loses no round that was committed.
+            flush_files([*self._files, *path.parents[1:3]])
         self._files.clear()
-        write_bytes(messages_path(self._transcript, self._number), b"".join(self._lines))
+        write_bytes(path, b"".join(self._lines), inside=self._inside)
 
     def _check_length(self, length: int) -> None:
         most = min(MAX_LINE_BYTES, MAX_JSON_BYTES - self._bytes)
@@ -248,7 +257,7 @@ class OpenRound:
         name = weights_file_name(len(self._lines), parse_party(sender), kind)
         content = to_safetensors(weights)
         path = round_folder(self._transcript, self._number) / name
-        write_unflushed(path, content, direct_writer=self._past_cache)
+        write_unflushed(path, content, inside=self._inside, direct_writer=self._past_cache)
         self._files.append(path)
         return StoredFile(name, len(content), sha256(content).hexdigest())
 

@@ -48,7 +48,9 @@ def mark_end(folder: Path) -> None:
 
     """
     end = RunEnd(count_committed_rounds(folder), str(folder.absolute()))
-    write_bytes(end_path(transcript_folder(folder)), _PARSER.dump_json(end) + b"\n")
+    write_bytes(
+        end_path(transcript_folder(folder)), _PARSER.dump_json(end) + b"\n", inside=folder
+    )
 
 
 def has_ended(folder: Path) -> bool:

@@ -45,17 +45,23 @@ class RunTime:
 _PARSER = TypeAdapter(RunTime)
 
 
-def write_run_time(folder: Path, run_time: RunTime) -> None:
+def write_run_time(folder: Path, run_time: RunTime, *, inside: Path | None = None) -> None:
     """Write the run time so far beside the transcript.
 
     It has a separate file because transcript and truth are reproducible to the byte. A power
     cut may lose the last one.
 
+    Args:
+        folder: the folder of the run.
+        run_time: the run time so far.
+        inside: the output folder that the folder of the run is in; None = they are one.
+
     Raises:
         OutputError: if the disk or the permissions do not allow it.
 
     """
-    write_unflushed(seconds_path(folder), _PARSER.dump_json(run_time) + b"\n")
+    content = _PARSER.dump_json(run_time) + b"\n"
+    write_unflushed(seconds_path(folder), content, inside=folder if inside is None else inside)
 
 
 def read_run_time(folder: Path) -> RunTime | None:

@@ -32,10 +32,12 @@ class FolderTensorCache(TensorCache):
 
     Args:
         folder: created on the first save.
+        inside: the output folder that it is in; None = they are one.
 
     """
 
     folder: Path
+    inside: Path | None = None
 
     def load(self, key: str) -> Mapping[str, Tensor] | None:
         """Return the tensors saved under this key, or None.
@@ -78,7 +80,11 @@ class FolderTensorCache(TensorCache):
         }
         path = self._path(key)
         try:
-            write_bytes(path, encode_with_digest(copies, KEY_METADATA, {"key": key}))
+            write_bytes(
+                path,
+                encode_with_digest(copies, KEY_METADATA, {"key": key}),
+                inside=self.inside or self.folder,
+            )
         except OutputError:
             # Another audit with the same cache folder may have saved the same tensors first.
             if not path.exists():

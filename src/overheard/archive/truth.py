@@ -87,8 +87,13 @@ class _StoredTruth:
 _PARSER = TypeAdapter(_StoredTruth)
 
 
-def write_truth(folder: Path, truth: GroundTruth) -> None:
+def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None) -> None:
     """Write the ground truth beside the transcript of a run.
+
+    Args:
+        folder: the folder of the run.
+        truth: the ground truth.
+        inside: the output folder that the folder of the run is in; None = they are one.
 
     Raises:
         DataError: if `read_truth` would refuse it, or return another one.
@@ -120,7 +125,7 @@ def write_truth(folder: Path, truth: GroundTruth) -> None:
             "the ground truth cannot be written: drawn_from must have the shares of each "
             "client in each of its rounds from the first one on; correct it in the data"
         )
-    write_bytes(truth_path(folder), content)
+    write_bytes(truth_path(folder), content, inside=folder if inside is None else inside)
 
 
 def has_truth(folder: Path) -> bool:

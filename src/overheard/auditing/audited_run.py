@@ -180,11 +180,12 @@ def _train_batch(
     folders = _begin_runs(plan, arm, batch, home)
     rounds, codes = plan.rounds_of(arm), attack_codes(plan, arm)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
-    watch = Stopwatch(folders) if is_open else None
+    watch = Stopwatch(folders, inside=home.path) if is_open else None
     trained = run_federations(
         federations,
         folders,
         on_round=partial(_on_batch_round, on_round, watch, description, len(batch)),
+        inside=home.path,
     )
     on_round(description, len(batch) * rounds)
     for (seed, kind), partition, federation, folder, (transcript, truth) in zip(

@@ -15,6 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import Party
 from overheard.core.truth import GroundTruth
+from overheard.disk.folder_lock import lock_folder
 from overheard.disk.writing import write_bytes
 from overheard.federation.digest import examples_digest
 from overheard.plans.plan import Plan
@@ -66,16 +67,17 @@ def draw_canaries(
     partition = partition_for_plan(plan, dataset, plan.seeds[0])
     records = partition.candidates
     assert records is not None
-    AuditFolder(folder).reserve(
-        f"# canaries of overheard {version('overheard')}\n{plan.toml()}"
-    )
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
-    for party, rows in partition.members.items():
-        write_bytes(files[party], _npz_bytes(records, rows))
     truth = GroundTruth(
         {}, {}, members=partition.members, candidates_digest=examples_digest(records)
     )
-    write_truth(folder, truth)
+    home, claim = AuditFolder(folder), f"# canaries of overheard {version('overheard')}\n"
+    home.check_plan(claim + plan.toml())
+    with lock_folder(folder):
+        home.reserve(claim + plan.toml())
+        for party, rows in partition.members.items():
+            write_bytes(files[party], _npz_bytes(records, rows), inside=folder)
+        write_truth(folder, truth)
     counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +12,10 @@ from typing import final
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.purge_note import read_purge_note
+from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.core.errors import OutputError
 from overheard.disk.folder_lock import LOCK_FILE
-from overheard.disk.links import output_error
+from overheard.disk.folders import remove_folder
 from overheard.disk.writing import is_partial, write_text
 
 CODE_DIGESTS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
@@ -95,7 +95,7 @@ class AuditFolder:
         self.check_plan(plan)
         existing = self.plan_text()
         if existing not in (None, plan) and _only_adds(plan, existing):
-            write_text(self._plan_path, plan)
+            write_text(self._plan_path, plan, inside=self.path)
         else:
             self.replace_plan(plan)
 
@@ -111,12 +111,8 @@ class AuditFolder:
         """
         if self.plan_text() == plan:
             return
-        try:
-            if self.cells_path.exists():
-                shutil.rmtree(self.cells_path)
-        except OSError as error:
-            raise output_error(self.cells_path, error) from error
-        write_text(self._plan_path, plan)
+        remove_folder(self.cells_path, inside=self.path)
+        write_text(self._plan_path, plan, inside=self.path)
 
     def plan_text(self) -> str | None:
         """Return the text that says to whom the folder belongs; None = it is free."""
@@ -177,10 +173,7 @@ class AuditFolder:
 
         """
         if self.changed_code(run, code):
-            try:
-                shutil.rmtree(run)
-            except OSError as error:
-                raise output_error(run, error) from error
+            remove_folder(run, inside=self.path)
 
     def begin_run(self, run: Path, code: Mapping[str, str]) -> None:
         """Write which code makes a run, unless that is already written.
@@ -190,7 +183,8 @@ class AuditFolder:
 
         """
         if not self._code_path(run).exists():
-            write_text(self._code_path(run), f"{json.dumps(code, indent=0)}\n")
+            text = f"{json.dumps(code, indent=0)}\n"
+            write_text(self._code_path(run), text, inside=self.path)
 
     def _code_path(self, run: Path) -> Path:
         return run / "code.json"
@@ -200,10 +194,16 @@ class AuditFolder:
         """The folder of finished cells."""
         return self.path / "cells"
 
-    @property
-    def simulation_path(self) -> Path:
-        """The folder of cached simulation results, shared by all cells."""
-        return self.path / "bank"
+    def tensor_cache(self, elsewhere: Path | None) -> FolderTensorCache:
+        """Return the cache of simulation results, which all cells share.
+
+        Args:
+            elsewhere: a folder that several audits share; None = it is in this folder.
+
+        """
+        if elsewhere is not None:
+            return FolderTensorCache(elsewhere)
+        return FolderTensorCache(self.path / "bank", self.path)
 
     def _has_files(self) -> bool:
         ignored = (LOCK_FILE, self.followed_path.name)

@@ -10,7 +10,6 @@ from typing import final
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript
-from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import (
@@ -86,15 +85,13 @@ def audit(
     resources = resources or Resources()
     if resources.engine == "auto" and resources.cluster is None:
         starter.start_for(resources.workers, [runs_ahead.__name__])
-    audit_inputs = load_inputs(
-        plan, resources, FolderTensorCache(resources.simulation_cache or home.simulation_path)
-    )
+    audit_inputs = load_inputs(plan, resources, home.tensor_cache(resources.simulation_cache))
     progress = Progress(on_step)
     if recording is None:
         runs = prepare_simulated_runs(plan, audit_inputs, home, progress, rerun=rerun)
     else:
         runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
-    store = FolderClaimStore(home.cells_path)
+    store = FolderClaimStore(home.cells_path, home.path)
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with ExitStack() as stack:
         stack.enter_context(lock_folder(folder))

@@ -11,7 +11,6 @@ from typing import cast, final
 
 from torch import Tensor
 
-from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import AuditedRun, open_simulated_run
 from overheard.auditing.cells.claim_store import FolderClaimStore
@@ -169,10 +168,10 @@ class AttackRun(Job):
             plan,
             data.decode(content, AttackerData),
             self.resources,
-            FolderTensorCache(self.resources.simulation_cache or home.simulation_path),
+            home.tensor_cache(self.resources.simulation_cache),
         )
         run = open_simulated_run(inputs, home, arm, self.seed, self.kind)
-        store = FolderClaimStore(home.cells_path)
+        store = FolderClaimStore(home.cells_path, home.path)
         with one_thread():
             for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
                 for _ in run_attacks(plan, run, threat, store, Progress(None)):

@@ -19,17 +19,19 @@ class Stopwatch:
     lost. A run with unmeasured rounds stays unmeasured.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], *, inside: Path | None = None) -> None:
         """Start.
 
         Args:
             folders: the folders of the runs, at least one of which is unfinished.
+            inside: the output folder that all are in; None = each is one itself.
 
         Raises:
             TranscriptError: if a stored time is damaged.
             OutputError: if a folder cannot be written.
 
         """
+        self._inside = inside
         self._share = 1 / len(folders)
         self._elapsed = dict[Path, RunTime]()
         for folder in folders:
@@ -41,7 +43,7 @@ class Stopwatch:
             if start is not None:
                 self._elapsed[folder] = start
                 # Written even if unchanged: this replaces a file that a kill left unfinished.
-                write_run_time(folder, start)
+                write_run_time(folder, start, inside=inside)
         self._last = _clocks()
 
     def lap(self) -> None:
@@ -55,7 +57,7 @@ class Stopwatch:
         lap = RunTime(self._share * (now.wall - last.wall), cores)
         for folder, elapsed in self._elapsed.items():
             self._elapsed[folder] = elapsed + lap
-            write_run_time(folder, elapsed + lap)
+            write_run_time(folder, elapsed + lap, inside=self._inside)
 
 
 def _clocks() -> RunTime:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
-from overheard.disk.writing import write_text
+from overheard.disk.writing import write_new_text, write_text
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import BEYOND, AuditChanges
@@ -109,7 +109,7 @@ def run_check(
         (outputs.sarif, outputs.junit, outputs.markdown, kept),
     )
     if kept is not None and kept.exists():
-        raise OutputError(f"{kept}: exists: move it, or use it with --policy, to keep edits")
+        raise _existing_policy(kept)
     now = read_findings(findings)
     before = None if against is None else read_findings(against)
     rules, sources, notes = _rules(policy, reference, now)
@@ -117,16 +117,25 @@ def run_check(
     checked = replace(checked, notes=(*checked.notes, *notes))
     code = EXIT_CODES[checked.status]
     if outputs.sarif is not None:
-        write_text(outputs.sarif, as_sarif(checked, rules, sources))
+        _write_named(outputs.sarif, as_sarif(checked, rules, sources))
     if outputs.junit is not None:
-        write_text(outputs.junit, as_junit(checked))
+        _write_named(outputs.junit, as_junit(checked))
     if outputs.markdown is not None:
-        write_text(outputs.markdown, as_markdown(checked))
+        _write_named(outputs.markdown, as_markdown(checked))
     if outputs.json:
         typer.echo(as_check_json(checked, rules, sources, code), nl=False)
     elif not outputs.quiet:
         print_check_result(checked, Console(highlight=False))
     return code
+
+
+def _write_named(path: Path, text: str) -> None:
+    """Write a file that the user named."""
+    write_text(path, text, inside=path.parent, is_private=False)
+
+
+def _existing_policy(path: Path) -> OutputError:
+    return OutputError(f"{path}: exists: move it, or use it with --policy, to keep edits")
 
 
 def _rules(
@@ -144,7 +153,9 @@ def _rules(
     if reference.policy is None:
         return made.policy, RuleSources(reference.findings), notes
     text = policy_text(made)
-    write_text(reference.policy, text)
+    folder = reference.policy.parent
+    if not write_new_text(reference.policy, text, inside=folder, is_private=False):
+        raise _existing_policy(reference.policy)
     return made.policy, rule_sources(made.policy, reference.policy, text), notes
 
 

@@ -160,7 +160,8 @@ def compare(
         print_purge(path, quiet=quiet)
     found = compare_audits(read_findings(paths[0]), read_findings(paths[1]))
     if markdown is not None:
-        write_text(markdown, changes_as_markdown(found))
+        text = changes_as_markdown(found)
+        write_text(markdown, text, inside=markdown.parent, is_private=False)
     if json:
         typer.echo(changes_as_json(found), nl=False)
     elif not quiet:

@@ -102,13 +102,14 @@ def init(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
     from overheard.cli.recordings import find_newest_recording, print_newer_recording
-    from overheard.disk.writing import write_text
+    from overheard.disk.writing import write_new_text, write_text
     from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
     from overheard.planning.flower_app import read_flower_app
     from overheard.planning.recorded_facts import read_recorded_facts
 
+    is_there = OutputError(f"{file}: exists already: name another file, or add --force")
     if file.exists() and not force:
-        raise OutputError(f"{file}: exists already: name another file, or add --force")
+        raise is_there
     if simulate and recording is not None:
         raise UsageError("Give --simulate or --from-recording, not both.")
     if recording is not None and not quiet:
@@ -127,7 +128,10 @@ def init(
         tuple(read or ()),
     )
     written = write_first_plan(request, Resources())
-    write_text(file, written.text)
+    if force:
+        write_text(file, written.text, inside=file.parent, is_private=False)
+    elif not write_new_text(file, written.text, inside=file.parent, is_private=False):
+        raise is_there
     if quiet:
         return
     _print_lines(written.data)

@@ -47,7 +47,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     lock = FileLock(
         path, mode=FILE_MODE, blocking=False, fallback_to_soft=False, on_acquired=_write_holder
     )
-    make_folder(folder)
+    make_folder(folder, inside=folder)
     try:
         lock.acquire()
     except Timeout as error:

@@ -10,12 +10,12 @@ from overheard.disk.links import explain_errors, link_error
 from overheard.disk.open_folder import GROUP_FOLDER_MODE, open_folder
 
 
-def make_folder(path: Path, *, inside: Path | None = None, is_private: bool = True) -> None:
+def make_folder(path: Path, *, inside: Path, is_private: bool = True) -> None:
     """Make a folder and its missing parents, unless it exists.
 
     Args:
         path: the folder.
-        inside: the output folder, see `write_bytes`; None = `path` is the output folder.
+        inside: the output folder, see `write_bytes`; it may be `path` itself.
         is_private: whether it is for the user alone, see `write_bytes`. A folder that exists
             keeps its permissions.
 
@@ -24,7 +24,6 @@ def make_folder(path: Path, *, inside: Path | None = None, is_private: bool = Tr
             it.
 
     """
-    inside = path if inside is None else inside
     with (
         explain_errors(path),
         open_folder(path, inside=inside, is_made=True, is_flushed=True, is_private=is_private),

@@ -87,6 +87,30 @@ class OpenFolder:
             self._place(old), self._place(new), src_dir_fd=self.handle, dst_dir_fd=self.handle
         )
 
+    def rename_new(self, old: str, new: str) -> bool:
+        """Rename a file; return False if there is something of the new name already.
+
+        Where the disk has no hard links, another process may get True at the same moment.
+        """
+        old_place, new_place = self._place(old), self._place(new)
+        try:
+            os.link(
+                old_place,
+                new_place,
+                src_dir_fd=self.handle,
+                dst_dir_fd=self.handle,
+                follow_symlinks=False,
+            )
+        except FileExistsError:
+            return False
+        except OSError:
+            if self._status(new) is not None:
+                return False
+            self.rename(old, new)
+            return True
+        self.unlink(old)
+        return True
+
     def unlink(self, name: str) -> None:
         """Remove a file or a link, if there is one."""
         with suppress(FileNotFoundError):
@@ -94,11 +118,8 @@ class OpenFolder:
 
     def is_link(self, name: str) -> bool:
         """Return whether there is a link of this name."""
-        try:
-            status = os.stat(self._place(name), dir_fd=self.handle, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return stat.S_ISLNK(status.st_mode)
+        status = self._status(name)
+        return status is not None and stat.S_ISLNK(status.st_mode)
 
     def names(self) -> list[str]:
         """Return the names of what is in it."""
@@ -132,6 +153,13 @@ class OpenFolder:
         """Close it."""
         if self.handle is not None:
             os.close(self.handle)
+
+    def _status(self, name: str) -> os.stat_result | None:
+        """Return the status of a file, folder or link; None = there is none of this name."""
+        try:
+            return os.stat(self._place(name), dir_fd=self.handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
 
     def _open(self, name: str) -> int:
         return os.open(name, _FOLDER | _NO_LINK, dir_fd=self.handle)

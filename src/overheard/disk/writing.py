@@ -17,9 +17,7 @@ FLUSH_THREADS = 16
 _PARTIAL_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 
 
-def write_bytes(
-    path: Path, content: bytes, *, inside: Path | None = None, is_private: bool = True
-) -> None:
+def write_bytes(path: Path, content: bytes, *, inside: Path, is_private: bool = True) -> None:
     """Write a file atomically; creates missing parent folders.
 
     The content is written to a new file beside it, whose name nobody can foretell, flushed to
@@ -41,14 +39,14 @@ def write_bytes(
             nothing is left behind.
 
     """
-    _write(path, content, path.parent if inside is None else inside, is_private=is_private)
+    _write(path, content, inside, is_private=is_private)
 
 
 def write_unflushed(
     path: Path,
     content: bytes,
     *,
-    inside: Path | None = None,
+    inside: Path,
     direct_writer: DirectWriter | None = None,
 ) -> None:
     """Write a private file as `write_bytes` does, but without flushing: see `flush_files`.
@@ -64,7 +62,6 @@ def write_unflushed(
             write normally.
 
     """
-    inside = path.parent if inside is None else inside
     _write(path, content, inside, is_flushed=False, direct_writer=direct_writer)
 
 
@@ -84,11 +81,19 @@ def flush_files(paths: Sequence[Path]) -> None:
                 raise output_error(path, error) from error
 
 
-def write_text(
-    path: Path, content: str, *, inside: Path | None = None, is_private: bool = True
-) -> None:
+def write_text(path: Path, content: str, *, inside: Path, is_private: bool = True) -> None:
     """Write text as UTF-8, as `write_bytes` does."""
     write_bytes(path, content.encode(), inside=inside, is_private=is_private)
+
+
+def write_new_text(path: Path, content: str, *, inside: Path, is_private: bool = True) -> bool:
+    """Write text as `write_text` does, unless something of this name exists.
+
+    Returns:
+        Whether the file was written. Of several processes at once, True for one alone.
+
+    """
+    return _write(path, content.encode(), inside, is_private=is_private, is_new=True)
 
 
 def partial_path(path: Path) -> Path:
@@ -101,7 +106,7 @@ def is_partial(path: Path) -> bool:
     return _PARTIAL_NAME.fullmatch(path.name) is not None
 
 
-def remove_partial_files(folder: Path, *, inside: Path | None = None) -> None:
+def remove_partial_files(folder: Path, *, inside: Path) -> None:
     """Remove what killed processes left half written directly in a folder, if there is one.
 
     Call it only where no other process writes: see `folder_lock`.
@@ -110,7 +115,6 @@ def remove_partial_files(folder: Path, *, inside: Path | None = None) -> None:
         OutputError: if a folder is a link, or the permissions do not allow it.
 
     """
-    inside = folder if inside is None else inside
     with (
         explain_errors(folder),
         suppress(FileNotFoundError),
@@ -128,8 +132,9 @@ def _write(
     *,
     is_flushed: bool = True,
     is_private: bool = True,
+    is_new: bool = False,
     direct_writer: DirectWriter | None = None,
-) -> None:
+) -> bool:
     part = partial_path(path).name
     with (
         explain_errors(path),
@@ -152,7 +157,11 @@ def _write(
                     os.fsync(handle)
             finally:
                 os.close(handle)
-            folder.rename(part, path.name)
+            if not is_new:
+                folder.rename(part, path.name)
+            elif not folder.rename_new(part, path.name):
+                folder.unlink(part)
+                return False
         except BaseException:
             # The original error is reported; a failure to remove the file follows from it.
             with suppress(OSError):
@@ -160,6 +169,7 @@ def _write(
             raise
         if is_flushed:
             folder.flush()
+        return True
 
 
 def _flush(path: Path) -> None:

@@ -25,6 +25,8 @@ def derive_updates(
     start: Weights,
     manifest: Manifest,
     folder: Path,
+    *,
+    inside: Path | None = None,
 ) -> Transcript:
     """Return a transcript with the broadcasts and updates that follow from distilled sets.
 
@@ -42,10 +44,11 @@ def derive_updates(
         manifest: manifest of the run.
         folder: folder of the run; weights are written to `rebuilt/` in it, and those already
             there are not trained again.
+        inside: the output folder that the folder of the run is in; None = they are one.
 
     """
     output = derived_folder(folder)
-    recorder = Recorder(output, manifest)
+    recorder = Recorder(output, manifest, inside=folder if inside is None else inside)
     by_round: dict[int, list[Message]] = {}
     for message in transcript.messages:
         by_round.setdefault(message.round, []).append(message)

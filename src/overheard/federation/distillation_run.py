@@ -15,6 +15,7 @@ from overheard.archive.tensor_files import read_tensors, to_safetensors
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.messages import Broadcast, DistilledSet, Message, MissingReply, Weights
 from overheard.core.parties import SERVER, Party
+from overheard.disk.folders import remove_file
 from overheard.disk.writing import write_bytes
 from overheard.federation.cohort import sample_cohort
 from overheard.federation.federation import Federation
@@ -69,11 +70,13 @@ class DistillationRun:
     Args:
         federation: the federation; its `distillation` is set.
         folder: folder of the run.
+        inside: the output folder that it is in.
 
     """
 
     federation: Federation
     folder: Path
+    inside: Path
     distillation: Distillation = field(init=False)
     start: Weights = field(init=False)
     distiller: Distiller = field(init=False)
@@ -142,7 +145,7 @@ class DistillationRun:
             moments = moments.replace_clients(
                 indices, _reset_diverged(result.moments, converged)
             )
-        write_moments(self.folder, number, moments)
+        write_moments(self.folder, number, moments, inside=self.inside)
 
     def _next_state(self, number: int, state: DistillationState) -> DistillationState:
         """Return the state after this round, computed from its messages and earlier ones."""
@@ -243,7 +246,7 @@ def _reset_diverged(moments: AdamMoments, converged: Sequence[bool]) -> AdamMome
     return AdamMoments(reset(moments.steps), moments.mean.map(reset), moments.square.map(reset))
 
 
-def write_moments(folder: Path, number: int, moments: AdamMoments) -> None:
+def write_moments(folder: Path, number: int, moments: AdamMoments, *, inside: Path) -> None:
     """Write the state after a round, and remove the state of two rounds before.
 
     Raises:
@@ -252,8 +255,8 @@ def write_moments(folder: Path, number: int, moments: AdamMoments) -> None:
     """
     tensors = dict(zip(TENSOR_NAMES, (*moments.mean, *moments.square), strict=True))
     content = to_safetensors({"steps": moments.steps.float(), **tensors})
-    write_bytes(_path(folder, number), content)
-    _path(folder, number - 2).unlink(missing_ok=True)
+    write_bytes(_path(folder, number), content, inside=inside)
+    remove_file(_path(folder, number - 2), inside=inside)
 
 
 def read_moments(folder: Path, number: int, like: AdamMoments) -> AdamMoments:

@@ -15,6 +15,7 @@ from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.messages import Weights, apply_update
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.disk.folders import remove_file
 from overheard.disk.writing import write_bytes
 from overheard.federation.federation import Federation
 from overheard.learning.initialization import fresh_model, initial_weights
@@ -50,8 +51,24 @@ class HomeTensors:
     resumed run reads them, and so ends with the same bits.
     """
 
-    def __init__(self, federation: Federation, names: frozenset[str], folder: Path) -> None:
-        """Begin with the initial weights, which are the same for all clients."""
+    def __init__(
+        self,
+        federation: Federation,
+        names: frozenset[str],
+        folder: Path,
+        *,
+        inside: Path | None = None,
+    ) -> None:
+        """Begin with the initial weights, which are the same for all clients.
+
+        Args:
+            federation: the federation.
+            names: the tensors that stay with each client.
+            folder: the folder of the run.
+            inside: the output folder that it is in; None = they are one.
+
+        """
+        self._inside = folder if inside is None else inside
         self._federation = federation
         self._folder = folder
         seed = federation.seed.child("initial")
@@ -97,8 +114,8 @@ class HomeTensors:
         tensors = {
             _key(party, name): one for party in after for name, one in after[party].items()
         }
-        write_bytes(self._path(number), to_safetensors(tensors))
-        self._path(number - 2).unlink(missing_ok=True)
+        write_bytes(self._path(number), to_safetensors(tensors), inside=self._inside)
+        remove_file(self._path(number - 2), inside=self._inside)
 
     def _read(self, number: int) -> dict[Party, dict[str, torch.Tensor]]:
         shapes = {

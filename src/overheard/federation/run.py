@@ -71,6 +71,8 @@ def run_federations(
     federations: Sequence[Federation],
     folders: Sequence[Path],
     on_round: Callable[[int], None] | None = None,
+    *,
+    inside: Path | None = None,
 ) -> tuple[tuple[Transcript, GroundTruth], ...]:
     """Run federations with one model and recipe at once, round by round.
 
@@ -87,6 +89,7 @@ def run_federations(
         federations: the federations to run, see `check_stackable`.
         folders: folders for `transcript/` and `truth.json`, one per federation.
         on_round: called with the number of each round once all have it on the disk.
+        inside: the output folder that all folders are in; None = each is one itself.
 
     Raises:
         OutputError: if a folder holds another run, or cannot be written to.
@@ -107,10 +110,11 @@ def run_federations(
             _FederationRun(
                 federation,
                 folder,
+                inside or folder,
                 manifest,
-                Recorder(folder, manifest),
+                Recorder(folder, manifest, inside=inside),
                 Server(federation, partial(read_round, folder)),
-                _home_tensors(federation, folder),
+                _home_tensors(federation, folder, inside),
             )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
@@ -130,23 +134,29 @@ def _run_distillation(
     """Run a federation that shares distilled data, and derive updates from them."""
     federation, folder = run.federation, run.folder
     was_complete = run.is_complete()
-    distilling = DistillationRun(federation, folder)
+    distilling = DistillationRun(federation, folder, run.inside)
     distilling.run_missing_rounds(run.recorder, on_round)
     transcript = derive_updates(
-        open_transcript(folder), distilling.distiller, distilling.start, run.manifest, folder
+        open_transcript(folder),
+        distilling.distiller,
+        distilling.start,
+        run.manifest,
+        folder,
+        inside=run.inside,
     )
     if not (was_complete and has_truth(folder)):
-        write_truth(folder, build_ground_truth(federation, transcript))
+        write_truth(folder, build_ground_truth(federation, transcript), inside=run.inside)
     return transcript, read_truth(folder)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _FederationRun:
-    """A federation and the folder to which it is written."""
+    """A federation, and the folder in the output folder to which it is written."""
 
     federation: Federation
     folder: Path
+    inside: Path
     manifest: Manifest
     recorder: Recorder
     server: Server
@@ -163,9 +173,11 @@ class _FederationRun:
         return self.server.state_at(number)
 
 
-def _home_tensors(federation: Federation, folder: Path) -> HomeTensors | None:
+def _home_tensors(
+    federation: Federation, folder: Path, inside: Path | None
+) -> HomeTensors | None:
     names = home_names(federation.algorithm, federation.build_model)
-    return HomeTensors(federation, names, folder) if names else None
+    return HomeTensors(federation, names, folder, inside=inside) if names else None
 
 
 def _run_missing_rounds(
@@ -214,7 +226,8 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
     """Open a complete run; write its ground truth if it is new or was missing."""
     transcript = open_transcript(run.folder)
     if not (was_complete and has_truth(run.folder)):
-        write_truth(run.folder, build_ground_truth(run.federation, transcript, run.home))
+        truth = build_ground_truth(run.federation, transcript, run.home)
+        write_truth(run.folder, truth, inside=run.inside)
     return transcript, read_truth(run.folder)
 
 

@@ -303,7 +303,7 @@ class _Queue:
     def write_extra_file(self, name: str, text: str) -> None:
         # Without a message it is not known which folder is free.
         if self._recorder is not None:
-            write_text(self.folder / name, text)
+            write_text(self.folder / name, text, inside=self.folder)
 
     def _wait_until(self, is_met: Callable[[], bool]) -> None:
         """Wait for a condition, the end of the recording, or an unresponsive disk."""

@@ -19,6 +19,7 @@ from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import read_round
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import client
+from overheard.disk.folders import remove_file
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_api import ClientAppCallable, Context, Message, Mod
 from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays
@@ -180,7 +181,9 @@ class _MessageRecorder:
         ):
             return
         # From here on the round is not committed, until its messages are written again.
-        messages_path(transcript_folder(self._folder), count - 1).unlink()
+        remove_file(
+            messages_path(transcript_folder(self._folder), count - 1), inside=self._folder
+        )
         rounds.resume_round(parts, messages)
 
     def _stop(self, error: Exception) -> None:

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from pathlib import Path
 
-from overheard.disk.links import output_error
+from overheard.disk.folders import remove_file
 from overheard.disk.writing import write_text
 from overheard.findings.audit import Audit
 from overheard.report.evidence.digests import write_digests
@@ -33,10 +33,10 @@ def write_report(audit: Audit, folder: Path) -> None:
 
     """
     findings = as_json(audit)
-    write_text(folder / "findings.json", findings)
-    write_text(folder / "findings.csv", as_csv(audit))
+    write_text(folder / "findings.json", findings, inside=folder)
+    write_text(folder / "findings.csv", as_csv(audit), inside=folder)
     digest = sha256(findings.encode("utf-8")).hexdigest()
-    write_text(folder / "report.html", render_page(audit, digest))
+    write_text(folder / "report.html", render_page(audit, digest), inside=folder)
     write_digests(folder, REPORT_FILES)
 
 
@@ -55,9 +55,5 @@ def write_interim_report(audit: Audit, folder: Path) -> None:
 
     """
     for name in DATA_FILES:
-        path = folder / name
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise output_error(path, error) from error
-    write_text(folder / "report.html", render_page(audit))
+        remove_file(folder / name, inside=folder)
+    write_text(folder / "report.html", render_page(audit), inside=folder)

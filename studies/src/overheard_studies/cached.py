@@ -44,5 +44,6 @@ def load_or_measure(
     if kept_origin == origin:
         return kept
     measured = measure()
-    write_text(path, adapter.dump_json((origin, measured), indent=1).decode() + "\n")
+    text = adapter.dump_json((origin, measured), indent=1).decode() + "\n"
+    write_text(path, text, inside=path.parent)
     return measured

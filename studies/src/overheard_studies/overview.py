@@ -81,7 +81,7 @@ def write_overview(folder: Path) -> Path:
 
     """
     path = folder / OVERVIEW_FILE
-    write_text(path, overview_page(folder))
+    write_text(path, overview_page(folder), inside=folder)
     return path
 
 

@@ -141,7 +141,8 @@ class Measurement:
                 return kept.values
         values = tuple(self.measure(run))
         kept = StoredValues(self.key, run.quick, size, values)
-        write_text(path, KEPT.dump_json(kept, indent=1, by_alias=True).decode())
+        text = KEPT.dump_json(kept, indent=1, by_alias=True).decode()
+        write_text(path, text, inside=run.folder)
         return values
 
 
@@ -421,7 +422,7 @@ class Study:
             tuple(audits),
             is_reduced,
         )
-        write_text(folder / PAGE_FILE, page.html())
+        write_text(folder / PAGE_FILE, page.html(), inside=folder)
         write_values(StoredValues(self.name, is_reduced, self.differences, values), folder)
         return values
 

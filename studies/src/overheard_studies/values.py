@@ -97,7 +97,8 @@ def write_values(stored: StoredValues, folder: Path) -> Path:
 
     """
     path = folder / VALUES_FILE
-    write_text(path, CONTENT.dump_json(stored, indent=2, by_alias=True).decode() + "\n")
+    text = CONTENT.dump_json(stored, indent=2, by_alias=True).decode() + "\n"
+    write_text(path, text, inside=folder)
     return path
 
 

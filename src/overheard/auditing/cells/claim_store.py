@@ -63,9 +63,16 @@ class NoClaimStore(ClaimStore):
 @final
 @dataclass(frozen=True, slots=True)
 class FolderClaimStore(ClaimStore):
-    """A folder with a file for each cell; each file is written atomically."""
+    """A folder with a file for each cell; each file is written atomically.
+
+    Args:
+        folder: the folder.
+        inside: the output folder that it is in; None = they are one.
+
+    """
 
     folder: Path
+    inside: Path | None = None
 
     def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
         """Load the claims of a cell; None if they are not kept, or other code made them.
@@ -123,7 +130,8 @@ class FolderClaimStore(ClaimStore):
             OutputError: if the file cannot be written.
 
         """
-        write_bytes(self._path(claims.cell), encode_cell_claims(claims))
+        content = encode_cell_claims(claims)
+        write_bytes(self._path(claims.cell), content, inside=self.inside or self.folder)
 
     def _path(self, cell: Cell) -> Path:
         digest = blake2b(repr(cell).encode(), digest_size=12).hexdigest()

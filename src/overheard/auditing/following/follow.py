@@ -7,7 +7,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Literal, final
 
-from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.following.followed_folder import begin_to_follow, check_followed_folder
 from overheard.auditing.following.growing_recording import GrowingRecording
@@ -95,7 +94,7 @@ def follow_recording(
     settings, resources = settings or FollowSettings(), resources or Resources()
     home, packages = AuditFolder(folder), plugin_packages(plan)
     check_followed_folder(home, folder_claim(plan, packages, None), None)
-    cache = FolderTensorCache(resources.simulation_cache or home.simulation_path)
+    cache = home.tensor_cache(resources.simulation_cache)
     growing = GrowingRecording(recording, settings.most_rounds)
     attacker = RoundAttacker(load_inputs(plan, resources, cache), recording, growing)
     with lock_folder(folder), one_thread():

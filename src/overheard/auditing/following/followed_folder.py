@@ -65,7 +65,7 @@ def begin_to_follow(home: AuditFolder, claim: str, recording: Path) -> None:
     rounds = max(0, count_committed_rounds(recording) - 1)
     first = _FollowedRecording(rounds, digest_of_first_rounds(recording, rounds))
     # First, so that a folder whose plan names an earlier state is always known to follow it.
-    write_bytes(home.followed_path, _PARSER.dump_json(first) + b"\n")
+    write_bytes(home.followed_path, _PARSER.dump_json(first) + b"\n", inside=home.path)
     home.replace_plan(claim)
 
 

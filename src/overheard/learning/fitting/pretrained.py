@@ -1,7 +1,6 @@
 """Weights that a model starts from, trained on public examples and stored in a file."""
 
 from pathlib import Path
-from secrets import token_hex
 
 import torch
 from safetensors import SafetensorError
@@ -9,11 +8,12 @@ from safetensors.torch import load_file, save
 from torch import nn
 
 from overheard.core.defense import BuildModel
-from overheard.core.errors import OutputError, PlanError
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.disk.writing import write_bytes
 from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
@@ -53,7 +53,8 @@ def pretrain(
     weights = apply_update(start, trained.delta)
     if not all(bool(one.isfinite().all()) for one in weights.values()):
         raise PlanError("the pretraining diverged: lower the rate")
-    _write(path, save({name: one.contiguous() for name, one in weights.items()}))
+    content = save({name: one.contiguous() for name, one in weights.items()})
+    write_bytes(path, content, inside=path.parent, is_private=False)
     return trained.loss
 
 
@@ -95,15 +96,3 @@ def load_pretrained(network: nn.Module, path: Path, optional: tuple[str, ...]) -
                     f"{tuple(parameters[name].shape)} in the model: take the settings and the "
                     "vocabulary with which it was trained"
                 )
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and through no link; missing folders are created."""
-    partial = path.with_name(f".{path.name}.{token_hex(8)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("xb") as file:
-            file.write(content)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error

@@ -1,12 +1,12 @@
 """Files from which worker processes memory-map the tensors of tasks."""
 
-import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
+from overheard.disk.folders import make_folder, remove_folder
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.learning.workers.worker import StoredTensor
 from overheard.learning.workers.worker_process import store_tensor
@@ -40,9 +40,9 @@ class TaskFiles:
 
     def _write(self, bundle: TensorBundle) -> Mapping[str, StoredTensor]:
         folder = Path(self._folder.name) / str(self._count)
-        folder.mkdir()
+        make_folder(folder, inside=folder.parent)
         self._count += 1
-        weakref.finalize(bundle, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(bundle, remove_folder, folder, inside=folder.parent)
         return {
             name: store_tensor(tensor, folder / str(place))
             for place, (name, tensor) in enumerate(bundle.tensors.items())

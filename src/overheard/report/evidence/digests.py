@@ -121,7 +121,7 @@ def write_digests(folder: Path, names: Iterable[str]) -> None:
         if (folder / name).is_file()
     ]
     content = {"format": FORMAT, "version": VERSION, "files": files}
-    write_text(folder / DIGESTS_FILE, json.dumps(content, indent=1) + "\n")
+    write_text(folder / DIGESTS_FILE, json.dumps(content, indent=1) + "\n", inside=folder)
 
 
 def check_folder(folder: Path) -> CheckedFolder:

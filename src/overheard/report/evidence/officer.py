@@ -7,7 +7,7 @@ from typing import Annotated, final
 
 from pydantic import Field
 
-from overheard.disk.writing import write_text
+from overheard.disk.writing import write_new_text
 from overheard.plans.strict_model import StrictModel, read_toml
 
 OFFICER_FILE = "officer.toml"
@@ -128,8 +128,7 @@ def write_officer_file(folder: Path) -> None:
         OutputError: if the folder cannot be written.
 
     """
-    if not (folder / OFFICER_FILE).exists():
-        write_text(folder / OFFICER_FILE, EMPTY_FILE)
+    write_new_text(folder / OFFICER_FILE, EMPTY_FILE, inside=folder)
 
 
 EMPTY_FILE = '''\

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import final
 
 from overheard.core.errors import FindingsError, OutputError
+from overheard.disk.folders import make_folder
 from overheard.disk.writing import write_bytes, write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.document import FindingsDocument, read_findings
@@ -75,6 +76,7 @@ def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
             "same plan and folder, which reuses all results"
         )
     findings = read_findings(folder / FINDINGS_FILE)
+    make_folder(out, inside=folder if out.is_relative_to(folder) else out)
     write_officer_file(out)
     words = read_officer_words(out)
     _write_files(out, findings, words, audit_files, made_on.isoformat())
@@ -89,9 +91,10 @@ def _write_files(
     made_on: str,
 ) -> None:
     annex = make_annex(findings, words, audit_files, made_on)
-    write_text(out / "annex.html", annex_as_html(annex))
-    write_bytes(out / "annex.pdf", annex_as_pdf(annex))
-    write_text(out / RO_CRATE_FILE, ro_crate(out, findings, words, audit_files, made_on))
+    write_text(out / "annex.html", annex_as_html(annex), inside=out)
+    write_bytes(out / "annex.pdf", annex_as_pdf(annex), inside=out)
+    crate = ro_crate(out, findings, words, audit_files, made_on)
+    write_text(out / RO_CRATE_FILE, crate, inside=out)
     write_digests(out, (*FILE_FACTS, RO_CRATE_FILE))
 
 

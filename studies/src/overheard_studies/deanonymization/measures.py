@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.archive.truth import read_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import load_inputs
@@ -167,7 +166,7 @@ def observe_runs(runs: StudyRuns, name: str) -> Mapping[int, ServerObservation]:
     inputs = load_inputs(
         plan,
         runs.resources,
-        FolderTensorCache(runs.resources.simulation_cache or audit_folder.simulation_path),
+        audit_folder.tensor_cache(runs.resources.simulation_cache),
     )
     (undefended,) = [arm for arm in plan.arms if not arm.defenses]
     return {

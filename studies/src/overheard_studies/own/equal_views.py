@@ -1,6 +1,5 @@
 """Attacks on identity compared in equal views, and one defense with a large background."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +32,7 @@ from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.bkg_repl import BkgRepl
 from overheard.defenses.mm_aug import MmAug
 from overheard.defenses.rand_aug import RandAug
+from overheard.disk.folders import remove_folder
 from overheard.learning.models.mlp import Mlp
 from overheard.linkage.layers import Layer
 from overheard.plans.data_plan import DataPlan
@@ -270,7 +270,7 @@ def equal_views_plan(prior: PriorKind, seed: int) -> Plan:
 def _observe(plan: Plan, seed: int, run: MeasurementRun, arm: str | None = None) -> ObservedRun:
     """Run a federation in a folder that the next one replaces."""
     folder = run.folder / "run"
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder, inside=run.folder)
     return observe_run(plan, seed, folder, run.resources, arm=arm)
 
 
