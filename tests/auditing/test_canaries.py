@@ -22,6 +22,7 @@ from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp
+from overheard.disk.folder_lock import lock_folder
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
@@ -68,6 +69,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> AuditedCanaries:
     drawn = draw_canaries(PLAN, home / "drawn", resources=HERE)
     found = audit(PLAN, home / "audit", resources=HERE)
     return AuditedCanaries(found, AuditFolder(home / "audit"), drawn, home / "drawn")
+
+
+def test_canaries_are_not_drawn_twice_at_once_into_one_folder(tmp_path: Path):
+    with lock_folder(tmp_path), pytest.raises(OutputError, match="another process works here"):
+        draw_canaries(PLAN, tmp_path, resources=HERE)
+    assert list(tmp_path.iterdir()) == []
 
 
 def external_copy(ran: AuditedCanaries, arm: str, to: Path, states: LocalDp = STRONG) -> Path:

@@ -21,6 +21,7 @@ from overheard.core.messages import Broadcast, MissingReply, Update
 from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.disk.folder_lock import lock_folder
 from overheard.recorders.folder_import import ImportSummary, import_recording
 
 
@@ -75,6 +76,13 @@ def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Pa
     assert isinstance(last.body, Broadcast)
     assert (last.round, float(last.body.weights["weight"][0, 0])) == (2, 7.0)
     assert last.readers == {client(0), Party("client/ward.b")}
+
+
+def test_two_imports_do_not_write_to_one_folder(exported: Path, tmp_path: Path):
+    with lock_folder(tmp_path / "out"), pytest.raises(OutputError, match="another process"):
+        import_recording(exported, tmp_path / "out")
+    import_recording(exported, tmp_path / "out")
+    assert verify_transcript(tmp_path / "out")
 
 
 def test_differences_are_imported_unchanged(exported: Path, tmp_path: Path):

@@ -40,7 +40,12 @@ def seconds_path(folder: Path) -> Path:
 
 def transcript_folder(folder: Path) -> Path:
     """Return the transcript's folder, given it or the folder of its run."""
-    return folder if path_exists(manifest_path(folder)) else folder / "transcript"
+    return folder if path_exists(manifest_path(folder)) else transcript_path(folder)
+
+
+def transcript_path(folder: Path) -> Path:
+    """Return the path of the transcript of a run."""
+    return folder / "transcript"
 
 
 def manifest_path(transcript: Path) -> Path:

@@ -24,6 +24,7 @@ from overheard.core.task import Task, TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
 from overheard.data.partition.data_partition import DataPartition
+from overheard.disk.folder_lock import lock_folder
 from overheard.federation.run import Federation, run
 from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan
@@ -105,9 +106,9 @@ def simulate(
     federation = build_federation(
         plan, _select_arm(plan, arm), number, partition, dataset.task, resources
     )
-    transcript, truth = run(
-        federation, folder or Path(tempfile.mkdtemp(prefix="overheard-")), on_round=on_round
-    )
+    folder = folder or Path(tempfile.mkdtemp(prefix="overheard-"))
+    with lock_folder(folder):
+        transcript, truth = run(federation, folder, on_round=on_round)
     return transcript, with_partition(truth, federation, dataset.known_token_words())
 
 

@@ -49,24 +49,38 @@ def make_new_folder(path: Path, *, inside: Path) -> bool:
         return is_new
 
 
-def give_to_group(path: Path, group: str | int) -> None:
-    """Let a group read an output folder, and all that is put into it from now on.
+def make_output_folder(path: Path, group: str | int | None = None) -> None:
+    """Make an output folder, unless it exists, for the user alone or for a group as well.
 
-    New files in it get the mode 0640 and new folders 2750, in place of 0600 and 0700.
+    With a group, the folder gets the mode 2750, and so do the folders that are made in it;
+    files get 0640. Without one, these are 0700 and 0600. A folder that exists keeps its mode.
 
     Args:
         path: the folder.
-        group: the name or number of the group; the user must be in it.
+        group: the name or number of the group that may read the folder and all in it; the user
+            must be in it. None = nobody else.
 
     Raises:
-        OutputError: if the group is unknown, or the folder may not be given to it.
+        OutputError: if the group is unknown, the folder cannot be made or given to the group,
+            or it exists and its files are not for the group.
 
     """
-    number = group_number(group)
+    number = None if group is None else group_number(group)
+    is_new = not path.exists()
+    make_folder(path, inside=path)
+    if number is None:
+        return
     with explain_errors(path), open_folder(path, inside=path) as folder:
-        if folder.handle is not None:
+        if folder.handle is None:
+            return
+        if is_new:
             os.chown(folder.handle, -1, number)
             os.fchmod(folder.handle, GROUP_FOLDER_MODE)
+        elif not folder.is_for_group(number):
+            raise OutputError(
+                f"{path}: new files in it are not for the group {group!r}: choose a folder "
+                f"that does not exist, or run `chgrp {group} {path}` and `chmod 2750 {path}`"
+            )
 
 
 def group_number(group: str | int) -> int:

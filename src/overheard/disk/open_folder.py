@@ -149,6 +149,14 @@ class OpenFolder:
                 raise link_error(path) from None
             raise
 
+    def is_for_group(self, group: int) -> bool:
+        """Return whether this group may read what is put into the folder."""
+        return (
+            self.handle is not None
+            and os.fstat(self.handle).st_gid == group
+            and self._hands_group_on()
+        )
+
     def close(self) -> None:
         """Close it."""
         if self.handle is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.layout import manifest_path, path_exists
+from overheard.archive.layout import manifest_path, path_exists, transcript_path
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.run_end import mark_end
@@ -30,9 +30,12 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import Party
 from overheard.disk.direct_writer import DirectWriter
+from overheard.disk.folder_lock import lock_folder
+from overheard.disk.folders import group_number, make_output_folder
 from overheard.disk.writing import write_text
 from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.replies.round_check import RoundCheck
+from overheard.recorders.run_folder import claim_folder
 from overheard.recorders.run_info import RunInfo
 
 MAX_PENDING_BYTES = 2**30
@@ -73,6 +76,11 @@ class AsyncWriter:
             recording stops; the transcript then says so. False where the same run is opened
             again for each message.
         log: the logger that is told the folder when the recording begins.
+        group: name or number of a group that may read the recording, whose auditor is another
+            user; None = only the user who records may.
+
+    Raises:
+        OutputError: if there is no such group.
 
     """
 
@@ -84,9 +92,12 @@ class AsyncWriter:
         is_resumed: bool = False,
         ends_run: bool = True,
         log: logging.Logger = _LOG,
+        group: str | int | None = None,
     ) -> None:
+        if group is not None:
+            group_number(group)
         self._queue = _Queue(
-            folder, run_info, is_resumed=is_resumed, ends_run=ends_run, log=log
+            folder, run_info, is_resumed=is_resumed, ends_run=ends_run, log=log, group=group
         )
         # A daemon, so that a hanging disk does not keep the program from ending. The thread
         # refers to the queue only, so that this object can be garbage-collected.
@@ -152,17 +163,6 @@ class AsyncWriter:
         self._leave()
 
 
-def find_unused_folder(folder: Path) -> Path:
-    """Return the folder or, if it has a run, the first free `NAME-2`, `NAME-3`, ..."""
-    number, free = 1, folder
-    while path_exists(manifest_path(free / "transcript")):
-        number += 1
-        free = folder.with_name(f"{folder.name}-{number}")
-    if free != folder:
-        _LOG.warning("overheard: %s has a recording already; this run goes to %s", folder, free)
-    return free
-
-
 @dataclass(frozen=True, slots=True)
 class _QueuedCall:
     """A call for the writer thread, and the bytes that it keeps in memory."""
@@ -183,8 +183,10 @@ class _Queue:
         is_resumed: bool,
         ends_run: bool,
         log: logging.Logger,
+        group: str | int | None,
     ) -> None:
         self.folder = folder
+        self._group = group
         self._ends_run = ends_run
         self._log = log
         self.stopped: str | None = None
@@ -201,6 +203,7 @@ class _Queue:
         self._parties: tuple[Party, ...] = ()
         self._said: OpenRound | None = None
         self._open = ExitStack()
+        self._resumed = ExitStack()
         self._check: RoundCheck | None = None
         self._messages: list[Message] = []
 
@@ -258,6 +261,7 @@ class _Queue:
         except Exception as error:
             self.stop(_describe_error(error))
         finally:
+            self._resumed.close()
             with self._changed:
                 self._is_over = True
                 self._changed.notify_all()
@@ -337,12 +341,17 @@ class _Queue:
                 algorithm=run_info.algorithm,
             )
             if not self._goes_on:
-                self.folder = find_unused_folder(self.folder)
+                self.folder = claim_folder(self.folder, self._group)
                 self._log.info("overheard: this run is recorded to %s", self.folder.absolute())
-            elif path_exists(manifest_path(self.folder / "transcript")):
-                # The tensors to omit were determined by the run's first model.
-                stored = read_manifest(self.folder)
-                manifest = replace(manifest, left_out=stored.left_out, parties=stored.parties)
+            else:
+                make_output_folder(self.folder, self._group)
+                self._resumed.enter_context(lock_folder(self.folder))
+                if path_exists(manifest_path(transcript_path(self.folder))):
+                    # The tensors to omit were determined by the run's first model.
+                    stored = read_manifest(self.folder)
+                    manifest = replace(
+                        manifest, left_out=stored.left_out, parties=stored.parties
+                    )
             self._recorder = Recorder(self.folder, manifest, direct_writer=DirectWriter())
             # A resumed recording is opened for single messages.
             self._check = None if self._goes_on else RoundCheck(manifest)

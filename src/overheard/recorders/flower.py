@@ -94,6 +94,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             algorithm; None = not stated.
         node_names: where the names of nodes come from: the name of a value in their replies'
             metrics or configuration, a mapping from node ids, or a function of the node id.
+        group: name or number of a group that may read the recording; None = only the user who
+            runs the server.
 
     """
 
@@ -118,6 +120,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         scales: Scales | str | None = None,
         began_in: str = "",
         count_unit: CountUnit = "examples",
+        group: str | int | None = None,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
         self._reading = ReplyReading(kind, rate, scales, began_in, count_unit)
@@ -135,7 +138,9 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             sampling=sampling,
         )
         self._grid = grid
-        self._scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
+        self._scribe = AsyncWriter(
+            Path(folder), run_info, log=logging.getLogger("flwr"), group=group
+        )
         self._names = NodeNames(node_names, self._scribe)
         self._sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
         self._rounds = FlowerRoundRecorder(

@@ -47,6 +47,7 @@ def recording_mod(
     rate: float | None = None,
     scales: Scales | str | None = None,
     count_unit: CountUnit = "examples",
+    group: str | int | None = None,
 ) -> Mod:
     """Return a mod that records this client's messages: the view of a curious participant.
 
@@ -72,6 +73,8 @@ def recording_mod(
         scales: by what whole-number codes of weights are multiplied, as in `RecordingGrid`.
         count_unit: what the client reports as its number of examples; if it is not "examples",
             their number is unknown.
+        group: name or number of a group that may read the recording; None = only the user who
+            runs the client.
 
     """
     reading = ReplyReading(kind, rate, scales, count_unit=count_unit)
@@ -87,7 +90,12 @@ def recording_mod(
         metadata = message.metadata
         run_folder = Path(folder) / f"run-{metadata.run_id:d}-node-{metadata.dst_node_id:d}"
         recorder = _MessageRecorder(
-            run_folder, run_info, sizes, reading, keep_error_texts=keep_error_texts
+            run_folder,
+            run_info,
+            sizes,
+            reading,
+            keep_error_texts=keep_error_texts,
+            group=group,
         )
         try:
             recorder.record_request(message)
@@ -113,9 +121,10 @@ class _MessageRecorder:
         reading: ReplyReading,
         *,
         keep_error_texts: bool,
+        group: str | int | None,
     ) -> None:
         self._folder = folder
-        self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False)
+        self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False, group=group)
         self._sizes = sizes
         self._reading = reading
         self._keeps_error_texts = keep_error_texts

@@ -106,6 +106,8 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         count_unit: what clients report as their number of examples: "examples"; "steps" of
             their optimizer; or "batches" of one epoch. Without a recipe, the number of examples
             is then unknown.
+        group: name or number of a group that may read the recording; None = only the user who
+            runs the server.
 
     """
 
@@ -133,6 +135,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
         scales: Scales | str | None = None,
         began_in: str = "",
         count_unit: CountUnit = "examples",
+        group: str | int | None = None,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
         reading = ReplyReading(kind, rate, scales, began_in, count_unit)
@@ -148,7 +151,7 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             algorithm=describe_algorithm(strategy),
             sampling=sampling,
         )
-        scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"))
+        scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"), group=group)
         round_recorder = FlowerRoundRecorder(
             scribe,
             keep_error_texts=keep_error_texts,

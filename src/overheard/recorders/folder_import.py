@@ -26,6 +26,7 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import COHORT, SERVER, Party
+from overheard.disk.folder_lock import lock_folder
 from overheard.recorders.export_format import read_run
 from overheard.recorders.exported_run import (
     ExportedAggregate,
@@ -99,24 +100,17 @@ def import_recording(
 
     Raises:
         TranscriptError: if a file cannot be imported, with what to do.
-        OutputError: if `out` has another run, or cannot be written to.
+        OutputError: if `out` has another run, another process works there, or it cannot be
+            written to.
 
     """
     _refuse_nested(folder, out)
     run = read_run(folder, ImportOptions(kind, rate, saved))
     manifest = _manifest(run)
-    recorder = Recorder(out, manifest)
-    done, ticker = recorder.committed_rounds(), _Progress(on_progress, run.message_count)
-    if done > run.round_count:
-        raise _another_import(out, f"it has {done} rounds")
-    for index in range(done):
-        _refuse_another_import(run, index, out)
-        ticker.advance(f"round {index}", 1 + len(run.round(index).answers))
-    for index in range(done, run.round_count):
-        with recorder.open_round() as open_round:
-            _write_round(run, index, open_round, ticker)
-    if not has_ended(out):
-        mark_end(out)
+    with lock_folder(out):
+        _write_rounds(
+            run, Recorder(out, manifest), out, _Progress(on_progress, run.message_count)
+        )
     answered = run.round_count - run.is_closed
     return ImportSummary(
         answered,
@@ -149,6 +143,21 @@ def _manifest(run: ExportedRun) -> Manifest:
         raise TranscriptError(
             f"{run.info_path}: {printable_excerpt(str(error))}: correct it"
         ) from error
+
+
+def _write_rounds(run: ExportedRun, recorder: Recorder, out: Path, ticker: "_Progress") -> None:
+    """Write the rounds that the folder does not have yet."""
+    done = recorder.committed_rounds()
+    if done > run.round_count:
+        raise _another_import(out, f"it has {done} rounds")
+    for index in range(done):
+        _refuse_another_import(run, index, out)
+        ticker.advance(f"round {index}", 1 + len(run.round(index).answers))
+    for index in range(done, run.round_count):
+        with recorder.open_round() as open_round:
+            _write_round(run, index, open_round, ticker)
+    if not has_ended(out):
+        mark_end(out)
 
 
 def _write_round(

@@ -68,6 +68,8 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
             "batches" of one epoch, which a recipe in `facts` converts to examples. "unknown" =
             the number of examples is not recorded. "" = unknown under NVFlare's own key, under
             which apps put steps or examples, and examples under any other.
+        group: name or number of a group that may read the recording; None = only the user of
+            the server.
 
     """
 
@@ -83,6 +85,7 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         scales: Scales | str | None = None,
         began_in: str = "",
         count_unit: CountUnit | Literal[""] = "",
+        group: str | int | None = None,
     ) -> None:
         super().__init__()
         # NVFlare writes a component's arguments to job files from attributes of these names.
@@ -96,6 +99,7 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
         self.scales = scales
         self.began_in = began_in
         self.count_unit = count_unit
+        self.group = group
         self._recorder = _EventRecorder(
             self.folder,
             self.facts,
@@ -104,6 +108,7 @@ class RecordingWidget(FLComponent):  # type: ignore[misc]  # NVFlare has no type
             keep_error_texts,
             SERVER,
             _reading(kind, rate, scales, began_in, count_unit, sizes),
+            group=group,
         )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -130,7 +135,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
             site.
         where: its place.
         facts, task, sizes, keep_error_texts: as in `RecordingWidget`.
-        kind, rate, scales, began_in, count_unit: as in `RecordingWidget`.
+        kind, rate, scales, began_in, count_unit, group: as in `RecordingWidget`.
 
     """
 
@@ -147,6 +152,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
         scales: Scales | str | None = None,
         began_in: str = "",
         count_unit: CountUnit | Literal[""] = "",
+        group: str | int | None = None,
     ) -> None:
         super().__init__()
         if where not in ("before", "after", "server"):
@@ -163,6 +169,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
         self.scales = scales
         self.began_in = began_in
         self.count_unit = count_unit
+        self.group = group
         self._recorder = _EventRecorder(
             self.folder,
             self.facts,
@@ -172,6 +179,7 @@ class RecordingFilter(Filter):  # type: ignore[misc]  # NVFlare has no types
             seat,
             _reading(kind, rate, scales, began_in, count_unit, sizes),
             where,
+            group=group,
         )
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -226,6 +234,7 @@ class _EventRecorder:
         seat: the observer; None = the site on which it runs.
         reading: how replies are read.
         where: place of a filter.
+        group: as in `RecordingWidget`.
 
     """
 
@@ -239,8 +248,11 @@ class _EventRecorder:
         seat: Party | None,
         reading: ReplyReading,
         where: RecordingPoint = "server",
+        *,
+        group: str | int | None,
     ) -> None:
         self._folder = folder
+        self._group = group
         self._facts = facts
         self._task = task
         self._sizes = sizes
@@ -334,6 +346,7 @@ class _EventRecorder:
             run_info,
             is_resumed=is_resumed,
             ends_run=self._seat == SERVER,
+            group=self._group,
         )
         if self._reading.count_unit == "unknown" and not is_resumed:
             _LOG.warning(
