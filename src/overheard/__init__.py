@@ -8,7 +8,6 @@ imported when it is first used, so that to import the package takes no time and 
 """
 
 import functools
-import importlib
 import pathlib
 
 import lazy_loader
@@ -36,7 +35,9 @@ def __getattr__(name: str) -> object:
     # Python itself asks for names such as `__path__`.
     plugins = {} if name.startswith("__") else _plugin_classes()
     if name in plugins:
-        return getattr(importlib.import_module(f"{__name__}.{plugins[name]}"), name)
+        from overheard.core.plugin_registry import import_own
+
+        return getattr(import_own(f"{__name__}.{plugins[name]}"), name)
     from difflib import get_close_matches
 
     by_lower = {public.lower(): public for public in (*__all__, *plugins)}

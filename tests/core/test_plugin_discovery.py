@@ -4,12 +4,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from overheard.core.defense import Defense
-from overheard.core.plugin_discovery import concrete_class, discover_plugins, plugin_classes
+from overheard.core.plugin_discovery import plugin_classes
+from overheard.core.plugin_registry import _concrete_class, discover_plugins
 from overheard.plans.registries import REGISTRIES
 
 PACKAGE = Path(__file__).parents[2] / "src" / "overheard"
@@ -31,9 +31,9 @@ class Shop:
     def put(self, module: str, text: str) -> None:
         (self.folder / f"{module}.py").write_text(text)
 
-    def open(self) -> ModuleType:
+    def name(self) -> str:
         invalidate_caches()
-        return import_module("corner_shop")
+        return "corner_shop"
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def test_finds_the_classes_of_all_modules_in_order_of_their_names(shop: Shop):
     pear, fig = (DEFENSE.format(name=one.title(), says=one) for one in ("pear", "fig"))
     shop.put("autumn", pear + fig)
     shop.put("winter", DEFENSE.format(name="Apple", says="apple"))
-    found = discover_plugins(shop.open(), Defense)
+    found = discover_plugins(shop.name(), Defense)
     assert list(found) == ["apple", "fig", "pear"]
     assert found["pear"].__name__ == "Pear"
 
 
 def test_skips_a_private_module(shop: Shop):
     shop.put("_shelf", "raise RuntimeError('imported')")
-    assert discover_plugins(shop.open(), Defense) == {}
+    assert discover_plugins(shop.name(), Defense) == {}
 
 
 def test_an_abstract_class_beside_the_concrete_one_does_not_count(shop: Shop):
@@ -70,27 +70,27 @@ def test_an_abstract_class_beside_the_concrete_one_does_not_count(shop: Shop):
         "    def peel(self): ...\n"
     )
     shop.put("apple", abstract + DEFENSE.format(name="Apple", says="apple"))
-    assert list(discover_plugins(shop.open(), Defense)) == ["apple"]
+    assert list(discover_plugins(shop.name(), Defense)) == ["apple"]
 
 
 def test_refuses_a_name_that_occurs_twice(shop: Shop):
     shop.put("apple", DEFENSE.format(name="A", says="apple"))
     shop.put("pear", DEFENSE.format(name="B", says="apple"))
     with pytest.raises(TypeError, match="corner_shop: A and B are both named 'apple'"):
-        discover_plugins(shop.open(), Defense)
+        discover_plugins(shop.name(), Defense)
 
 
 def test_refuses_a_module_with_none(shop: Shop):
     shop.put("apple", "PRICE = 3")
     with pytest.raises(TypeError, match=r"corner_shop\.apple must define a Defense"):
-        discover_plugins(shop.open(), Defense)
+        discover_plugins(shop.name(), Defense)
 
 
 def test_refuses_a_class_without_a_name(shop: Shop):
     nameless = "from overheard.core.defense import Defense\nclass Apple(Defense): ..."
     shop.put("apple", nameless)
     with pytest.raises(TypeError, match="Apple needs a `name`"):
-        discover_plugins(shop.open(), Defense)
+        discover_plugins(shop.name(), Defense)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_module_for_one_plugin_has_just_that_one(
     shop: Shop, names: tuple[str, ...], reason: str
 ):
     shop.put("apple", "".join(DEFENSE.format(name=one.title(), says=one) for one in names))
-    shop.open()
+    shop.name()
     with pytest.raises(TypeError, match=reason):
-        concrete_class(import_module("corner_shop.apple"), Defense, "apple")
+        _concrete_class(import_module("corner_shop.apple"), Defense, "apple")
 
 
 def test_finds_the_module_of_every_plugin_whose_class_name_is_its_own():

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pytest
 
+from overheard.core.own_code.reference import NO_CODE_VARIABLE
 from overheard.core.plugin_registry import (
     PluginOrigin,
     PluginRegistry,
@@ -194,3 +195,22 @@ def test_a_package_is_not_imported_for_another_registry(market: Market):
     )
     assert names_and_warnings(market) == (["apple"], [])
     assert "market_pan" not in sys.modules
+
+
+PLUM = "[overheard.fruits]\nplum = market_plum:Plum\n"
+
+
+def test_a_package_in_the_working_directory_is_not_installed(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+):
+    market.install("received", PLUM, market_plum="raise OSError")
+    monkeypatch.chdir(market.folder)
+    assert names_and_warnings(market) == (["apple"], [])
+    assert "market_plum" not in sys.modules
+
+
+def test_no_code_loads_no_package(market: Market, monkeypatch: pytest.MonkeyPatch):
+    market.install("basket", PLUM, market_plum="raise OSError")
+    monkeypatch.setenv(NO_CODE_VARIABLE, "1")
+    assert names_and_warnings(market) == (["apple"], [])
+    assert "market_plum" not in sys.modules

@@ -1,21 +1,21 @@
 """Finds the studies: a package of its own that repeats tables and figures of papers."""
 
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 from overheard.auditing.inputs import Resources
 from overheard.cli.list_entries import ListEntry
 from overheard.core.errors import PlanError
-
-GROUP = "overheard.studies"
-"""The group of entry points; the value of an entry is a module with these functions."""
+from overheard.core.plugin_registry import load_studies
 
 
 @runtime_checkable
 class Studies(Protocol):
-    """The commands of an installed package of studies."""
+    """The commands of an installed package of studies.
+
+    Its entry point, of the group `overheard.studies`, is a module with these functions.
+    """
 
     def list_papers(self) -> tuple[ListEntry, ...]:
         """Return each paper with its experiments."""
@@ -56,9 +56,10 @@ def find_studies() -> Studies:
         PlanError: if no studies are installed; the message says how to install them.
 
     """
-    for entry in entry_points(group=GROUP):
-        return cast(Studies, entry.load())
-    raise PlanError(
-        "the studies of papers are a package of their own, which is not installed: in a "
-        "checkout of Overheard, run `pip install ./studies`"
-    )
+    found = load_studies()
+    if found is None:
+        raise PlanError(
+            "the studies of papers are a package of their own, which is not installed: in a "
+            "checkout of Overheard, run `pip install ./studies`"
+        )
+    return cast(Studies, found)

@@ -1,6 +1,7 @@
 """A registry of plugins of one kind, such as attacks or defenses."""
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,10 +9,12 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 from typing import Generic, TypeVar, final
 
-from overheard.core.plugin_discovery import concrete_class, discover_plugins, module_names
+from overheard.core.own_code.reference import OWN_PACKAGE, is_code_refused
 
 T = TypeVar("T")
 
@@ -51,7 +54,8 @@ class PluginRegistry(Generic[T]):
     `overheard.attacks`. The entry point has the plugin's name, and its value is `module:Class`.
     A plugin that does not fit, or whose name is taken, is left out with a `PluginWarning`.
     Built-in plugins take precedence, then packages in alphabetical order. Entry points are read
-    once, on first use.
+    once, on first use. Packages in the working directory are left out, and so are all of them
+    with --no-code.
 
     Args:
         name: the name of the registry, in the plural, such as "attacks".
@@ -84,6 +88,43 @@ class PluginRegistry(Generic[T]):
         return _find_plugins(self).origins.get(name)
 
 
+def import_own(name: str) -> ModuleType:
+    """Import a module of Overheard by its dotted name.
+
+    Raises:
+        ValueError: if it is a module of others.
+
+    """
+    if name.partition(".")[0] != OWN_PACKAGE:
+        raise ValueError(f"{name} is no module of Overheard")
+    return import_module(name)
+
+
+def discover_plugins(package: str, base: type[T]) -> dict[str, type[T]]:
+    """Map the name of each concrete subclass of `base` in a package to the class, in order.
+
+    A family of plugins may share a module.
+
+    Args:
+        package: dotted name of the package.
+        base: the class that each plugin implements.
+
+    Raises:
+        TypeError: if a module defines none, a class has no `name`, or a name occurs twice.
+
+    """
+    found = dict[str, type[T]]()
+    for module in _module_names(import_module(package)):
+        for name, plugin in _named_classes(import_module(f"{package}.{module}"), base):
+            if name in found:
+                raise TypeError(
+                    f"{package}: {found[name].__name__} and {plugin.__name__} are "
+                    f"both named {name!r}: rename one"
+                )
+            found[name] = plugin
+    return dict(sorted(found.items()))
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _FoundPlugins(Generic[T]):
@@ -95,7 +136,7 @@ class _FoundPlugins(Generic[T]):
 @cache
 def _find_plugins(registry: PluginRegistry[T]) -> _FoundPlugins[T]:
     plugins, origins = _built_in_plugins(registry), dict[str, PluginOrigin]()
-    for entry, origin in _entry_points(f"overheard.{registry.name}"):
+    for entry, origin in [] if is_code_refused() else _entry_points(registry.name):
         if entry.name in plugins:
             holder = origins.get(entry.name, "overheard itself")
             _warn(entry, origin, f"the name is taken by {holder}", "rename the plugin")
@@ -114,15 +155,14 @@ def _find_plugins(registry: PluginRegistry[T]) -> _FoundPlugins[T]:
 
 
 def _built_in_plugins(registry: PluginRegistry[T]) -> dict[str, type[T]]:
-    package = import_module(registry.package)
     if not registry.submodule:
-        return discover_plugins(package, registry.contract)
+        return discover_plugins(registry.package, registry.contract)
     found: dict[str, type[T]] = {}
-    for folder, room in _submodules(package, registry.submodule):
+    for folder, room in _submodules(registry.package, registry.submodule):
         plugins = (
-            discover_plugins(room, registry.contract)
+            discover_plugins(room.__name__, registry.contract)
             if hasattr(room, "__path__")
-            else {folder: concrete_class(room, registry.contract, folder)}
+            else {folder: _concrete_class(room, registry.contract, folder)}
         )
         if found.keys() & plugins.keys():
             twice = sorted(found.keys() & plugins.keys())
@@ -131,15 +171,69 @@ def _built_in_plugins(registry: PluginRegistry[T]) -> dict[str, type[T]]:
     return found
 
 
-def _submodules(package: ModuleType, room: str) -> Iterator[tuple[str, ModuleType]]:
-    for folder in module_names(package):
-        name = f"{package.__name__}.{folder}.{room}"
+def _submodules(package: str, room: str) -> Iterator[tuple[str, ModuleType]]:
+    for folder in _module_names(import_module(package)):
+        name = f"{package}.{folder}.{room}"
         if find_spec(name) is not None:
             yield folder, import_module(name)
 
 
-def _entry_points(group: str) -> list[tuple[EntryPoint, PluginOrigin]]:
-    """List the entry points of a group with their distributions, in alphabetical order."""
+def _module_names(package: ModuleType) -> list[str]:
+    """List the modules and packages in a package, in alphabetical order.
+
+    Names that begin with an underscore are left out.
+    """
+    names = sorted(info.name for info in iter_modules(package.__path__))
+    return [name for name in names if not name.startswith("_")]
+
+
+def _concrete_class(module: ModuleType, base: type[T], name: str) -> type[T]:
+    """Return the one concrete subclass of `base` that a module defines.
+
+    Raises:
+        TypeError: if it defines none or several, or its class has another `name`.
+
+    """
+    named = _named_classes(module, base)
+    if len(named) != 1:
+        raise TypeError(
+            f"{module.__name__} must define one {base.__name__}, but defines {len(named)}"
+        )
+    ((found, plugin),) = named
+    if found != name:
+        raise TypeError(
+            f"{module.__name__} defines a {base.__name__} named {found!r}: name it {name!r}"
+        )
+    return plugin
+
+
+def _named_classes(module: ModuleType, base: type[T]) -> list[tuple[str, type[T]]]:
+    """Return the concrete subclasses of `base` that a module defines, with their names."""
+    concrete = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, base)
+        and not inspect.isabstract(value)
+        and value.__module__ == module.__name__
+    ]
+    if not concrete:
+        raise TypeError(f"{module.__name__} must define a {base.__name__}, but defines none")
+    for value in concrete:
+        if not isinstance(getattr(value, "name", None), str):
+            raise TypeError(f"{module.__name__}: {value.__name__} needs a `name`")
+    return [(getattr(value, "name"), value) for value in concrete]  # noqa: B009
+
+
+def load_studies() -> object | None:
+    """Return the module of the installed studies of papers; None = none are installed."""
+    found = _entry_points("studies")
+    return None if is_code_refused() or not found else found[0][0].load()
+
+
+def _entry_points(kind: str) -> list[tuple[EntryPoint, PluginOrigin]]:
+    """List the entry points of a kind with their distributions, in alphabetical order."""
+    group = f"overheard.{kind}"
     pairs = [pair for pair in _installed_entry_points() if pair[0].group == group]
     return sorted(pairs, key=lambda pair: (pair[1].name, pair[0].name))
 
@@ -149,7 +243,7 @@ def _entry_points(group: str) -> list[tuple[EntryPoint, PluginOrigin]]:
 def _installed_entry_points() -> tuple[tuple[EntryPoint, PluginOrigin], ...]:
     """List all entry points of Overheard's groups with their distributions."""
     found = dict[str, list[tuple[EntryPoint, PluginOrigin]]]()
-    for distribution in distributions():
+    for distribution in distributions(path=_installed_folders()):
         if "[overheard." not in (distribution.read_text("entry_points.txt") or ""):
             continue
         origin = PluginOrigin(distribution.name, distribution.version)
@@ -172,6 +266,15 @@ def _installed_entry_points() -> tuple[tuple[EntryPoint, PluginOrigin], ...]:
                 stacklevel=2,
             )
     return tuple(pair for pairs in found.values() for pair in pairs)
+
+
+def _installed_folders() -> list[str]:
+    """Return where packages are installed: anywhere but in the working directory.
+
+    That may be a folder that the user was given.
+    """
+    here = Path.cwd()
+    return [one for one in sys.path if one and Path(one).resolve() != here]
 
 
 def _load_plugin(entry: EntryPoint, registry: PluginRegistry[T]) -> type[T]:

@@ -1,12 +1,11 @@
 """Low-dimensional features of inputs that need no trained model."""
 
-from importlib import import_module
-
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from overheard.core.errors import PlanError
+from overheard.core.own_code.reference import import_reference
 from overheard.core.seeds import Seed
 from overheard.data.reading.texts import PADDING
 
@@ -53,14 +52,7 @@ def compute_features(
 def _extract_features(
     inputs: Shaped[Tensor, "examples ..."], reference: str
 ) -> Float[Tensor, "examples features"]:
-    module, _, function = reference.partition(":")
-    try:
-        extract = vars(import_module(module))[function]
-    except (ImportError, KeyError) as error:
-        raise PlanError(
-            f"the extractor {reference} cannot be imported ({error}); install its package or "
-            "put its folder on PYTHONPATH"
-        ) from error
+    extract = import_reference(reference, "extractor", PlanError)
     if not callable(extract):
         raise PlanError(
             f"the extractor {reference} is a {type(extract).__name__}; it must be a function"

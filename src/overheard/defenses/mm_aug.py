@@ -9,7 +9,7 @@ import torch
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
-from overheard.core.own_code.reference import REFERENCE
+from overheard.core.own_code.reference import REFERENCE, OutsideName
 from overheard.defenses._background import add_background, require_background, share_count
 from overheard.defenses._modes import find_modes
 
@@ -48,7 +48,7 @@ class MmAug(Defense):
 
     alpha: float = 0.5
     modes: int = 300
-    extractor: str | None = None
+    extractor: OutsideName | None = None
 
     name: ClassVar[str] = "mm_aug"
     source: ClassVar[str] = (

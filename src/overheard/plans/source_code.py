@@ -5,17 +5,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from pathlib import Path
 from typing import final
 from uuid import uuid4
 
 import overheard
-from overheard.core.own_code.reference import REFERENCE
+from overheard.core.own_code.reference import find_module_file, references_of
 
 OWN_PACKAGE = "overheard"
 
@@ -142,12 +140,7 @@ def _modules_of(plugin: object) -> Iterator[str]:
     if plugin is None:
         return
     yield type(plugin).__module__
-    if not is_dataclass(plugin):
-        return
-    for field in fields(plugin):
-        setting = getattr(plugin, field.name)
-        if isinstance(setting, str) and REFERENCE.fullmatch(setting):
-            yield setting.partition(":")[0]
+    yield from (reference.partition(":")[0] for reference in references_of(plugin))
 
 
 def _is_followed(name: str, packages: frozenset[str]) -> bool:
@@ -160,42 +153,8 @@ def _is_followed(name: str, packages: frozenset[str]) -> bool:
 
 @cache
 def _is_outside_installed(top: str) -> bool:
-    path = _module_path(top)
+    path = find_module_file(top)
     return path is not None and not INSTALLED_FOLDERS & set(path.parts)
-
-
-def _module_path(name: str) -> Path | None:
-    """Return the file of a module, without importing it; None if it has none."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return _unloaded_path(name, tuple(sys.path)) if file is None else Path(file)
-
-
-@cache
-def _unloaded_path(name: str, search_path: tuple[str, ...]) -> Path | None:
-    package, _, last = name.rpartition(".")
-    try:
-        if not package:
-            spec = find_spec(last)
-        else:
-            folders = _package_folders(package, search_path)
-            spec = PathFinder.find_spec(name, list(folders)) if folders else None
-    except (ImportError, ValueError):  # such as the module `__main__` of a notebook
-        return None
-    if spec is None or spec.origin is None or not spec.has_location:
-        return None
-    return Path(spec.origin)
-
-
-@cache
-def _package_folders(package: str, search_path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders of a package; () if it is none."""
-    above, _, _ = package.rpartition(".")
-    if not above:
-        spec = find_spec(package)
-    else:
-        folders = _package_folders(above, search_path)
-        spec = PathFinder.find_spec(package, list(folders)) if folders else None
-    return () if spec is None else tuple(spec.submodule_search_locations or ())
 
 
 def _source_file(name: str) -> _SourceFile | None:
@@ -205,7 +164,7 @@ def _source_file(name: str) -> _SourceFile | None:
     loaded = _LOADED.get(name)
     if spec is not None and loaded is not None and loaded[0] is spec:
         return loaded[1]
-    path = _module_path(name)
+    path = find_module_file(name)
     if path is None:
         return None
     stat = path.stat()

@@ -1,11 +1,10 @@
 """The formats in which runs are saved, and the choice of the one of a folder."""
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
-from overheard.core.plugin_discovery import discover_plugins
+from overheard.core.plugin_registry import discover_plugins
 from overheard.recorders.exported_run import ExportedRun, read_exported_run
 from overheard.recorders.exports.reply_content import ImportOptions
 
@@ -51,7 +50,7 @@ def read_run(folder: Path, options: ImportOptions) -> ExportedRun:
         TranscriptError: if something is invalid; the message says what to do.
 
     """
-    for one in discover_plugins(import_module(FORMATS), ExportFormat).values():
+    for one in discover_plugins(FORMATS, ExportFormat).values():
         if one().is_of(folder):
             return one().read(folder, options)
     return read_exported_run(folder, options)

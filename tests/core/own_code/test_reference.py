@@ -7,7 +7,17 @@ import pytest
 
 from overheard.core.errors import DataError, PlanError
 from overheard.core.own_code.guard import explain_failures
-from overheard.core.own_code.reference import import_reference
+from overheard.core.own_code.reference import (
+    NO_CODE_VARIABLE,
+    find_module_file,
+    import_reference,
+    outside_settings,
+)
+from overheard.data.datasets.own import Own as Data
+from overheard.defenses.mm_aug import MmAug
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.own import Own as Net
+from overheard.learning.models.transformer import Transformer
 
 
 @pytest.fixture
@@ -57,3 +67,37 @@ def test_a_failure_of_own_code_names_cause_place_and_contract():
 def test_errors_for_users_pass_unchanged():
     with pytest.raises(PlanError, match=r"^mine$"), explain_failures("x", "y"):
         raise PlanError("mine")
+
+
+def test_no_code_refuses_a_reference_before_its_import(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (folder / "own_refused.py").write_text("Net = 3")
+    monkeypatch.setenv(NO_CODE_VARIABLE, "1")
+    with pytest.raises(PlanError, match="model: own_refused:Net is code, which --no-code"):
+        import_reference("own_refused:Net", "model", PlanError)
+    assert "own_refused" not in sys.modules
+
+
+def test_finds_the_file_of_a_module_and_imports_nothing(folder: Path):
+    package = folder / "own_package"
+    package.mkdir()
+    for name in ("__init__.py", "part.py"):
+        (package / name).write_text("raise RuntimeError")
+    assert find_module_file("own_package.part") is None
+    assert find_module_file("own_package.part", folder) == package / "part.py"
+    assert find_module_file("own_package", folder) == package / "__init__.py"
+    for missing in ("own_package.other", "own_package.part.deeper", "sys", "not_there.part"):
+        assert find_module_file(missing, folder) is None
+    assert "own_package" not in sys.modules
+
+
+def test_knows_the_settings_that_only_a_user_may_give():
+    given = {(one, outside_settings(one)) for one in (Net, Data, MmAug, Transformer, Mlp)}
+    assert given == {
+        (Net, frozenset({"reference"})),
+        (Data, frozenset({"reference"})),
+        (MmAug, frozenset({"extractor"})),
+        (Transformer, frozenset({"base"})),
+        (Mlp, frozenset()),
+    }

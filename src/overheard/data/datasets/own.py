@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar, final
 
 from overheard.core.errors import PlanError
+from overheard.core.own_code.reference import OutsideName
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
@@ -58,7 +59,7 @@ class Own(DataSource):
 
     """
 
-    reference: str
+    reference: OutsideName
     label: str = "label"
     user: str | None = None
     text: str | None = None

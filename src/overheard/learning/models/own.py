@@ -10,7 +10,7 @@ from torch import nn
 
 from overheard.core.errors import PlanError
 from overheard.core.own_code.failure import describe_failure
-from overheard.core.own_code.reference import REFERENCE, import_reference
+from overheard.core.own_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.task import OUTPUTS_OF, Task
 from overheard.learning.model import Model
 
@@ -31,7 +31,7 @@ class Own(Model):
 
     """
 
-    reference: str
+    reference: OutsideName
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours"

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overheard.core.own_code.reference import OutsideName
 from overheard.core.task import Task
 from overheard.learning.fitting.pretrained import load_pretrained
 from overheard.learning.input_shapes import vocabulary_size
@@ -62,7 +63,7 @@ class Transformer(Model):
     rank: int = 0
     alpha: float = 16.0
     adapted: tuple[AdaptedLayer, ...] = ("query", "value")
-    base: str = ""
+    base: OutsideName = ""
 
     name: ClassVar[str] = "transformer"
     source: ClassVar[str] = (

@@ -8,8 +8,8 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 
+from overheard.core.plugin_registry import import_own
 from overheard.learning.workers.starter import MOST_BYTES
 from overheard.learning.workers.worker import serve
 
@@ -22,12 +22,13 @@ def serve_starts(handle: int, modules: Sequence[str]) -> None:
 
     Args:
         handle: file descriptor of the inherited end of the connection.
-        modules: modules to import; one that fails is left to the workers that need it.
+        modules: modules of Overheard to import; one that fails is left to the workers that
+            need it.
 
     """
     for name in modules:
         with suppress(ImportError):
-            import_module(name)
+            import_own(name)
     # Objects of the imports are left alone, so that workers share their memory.
     gc.collect()
     gc.freeze()
