@@ -37,6 +37,7 @@ def test_parses_what_manifests_state():
     "text",
     [
         *("", "LeNet-5", "Mlp(hidden=__import__('os'))", "Mlp(3)", "Mlp(wide=1)", "(" * 500),
+        "Transformer(base='/dev/stdin')",
         *("own", CODE, repr(Own(CODE)), "Own('mine.task:Net')"),
     ],
 )

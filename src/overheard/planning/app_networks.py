@@ -10,6 +10,7 @@ from overheard.archive.reader import open_transcript
 from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.errors import AuditError
+from overheard.core.own_code.reference import find_module_file
 from overheard.core.task import Task
 from overheard.federation.home import home_names
 from overheard.learning.models.own import Own
@@ -40,7 +41,8 @@ def network_difference(
 ) -> str:
     """Return why a network is not that of a recording, by the rule of an audit; "" = it is.
 
-    The network is imported and built, which runs its code.
+    The network is imported and built, which runs its code. If its module would be imported
+    from outside of the folder, nothing is imported.
 
     Args:
         reference: "package.module:Class".
@@ -50,6 +52,9 @@ def network_difference(
         folder: where its module must lie; None = anywhere.
 
     """
+    elsewhere = "" if folder is None else _other_place(reference, folder)
+    if elsewhere:
+        return elsewhere
     model = Own(reference)
     try:
         network = model.build(task)
@@ -67,13 +72,13 @@ def network_difference(
     except AuditError as error:
         # Further sentences tell what to change in a plan, which there is none of yet.
         return str(error).removeprefix(f"{recording.folder}: ").partition(". ")[0]
-    return "" if folder is None else _other_place(reference, folder)
+    return ""
 
 
 def _other_place(reference: str, folder: Path) -> str:
-    """Return that a module was imported from elsewhere; "" = it lies in the folder."""
+    """Return that a module would be imported from elsewhere; "" = it lies in the folder."""
     module = reference.partition(":")[0]
-    path = getattr(sys.modules.get(module), "__file__", None)
-    if path is None or Path(path).resolve().is_relative_to(folder.resolve()):
+    path = find_module_file(module)
+    if path is not None and path.resolve().is_relative_to(folder.resolve()):
         return ""
-    return f"{module} was imported from {path}: another package has this name"
+    return f"{module} is imported from {path or 'Python'}: another package has this name"

@@ -1,7 +1,8 @@
 """Finds the models and defenses of a plan that a recording states as text.
 
-Whoever made a recording chose its texts. So nothing that they name is imported: a setting that
-is a name of code is refused, and a network of a user's own is only proposed.
+Whoever made a recording chose its texts. So nothing that they name is imported or opened: a
+setting that is a name of code or of a file is refused, and a network of a user's own is only
+proposed.
 """
 
 import ast
@@ -11,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar, final
 
 from overheard.core.errors import AuditError
-from overheard.core.own_code.reference import REFERENCE
+from overheard.core.own_code.reference import REFERENCE, outside_settings
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.learning.model import Model
 from overheard.plans.plugin_field import plugin_label
@@ -24,8 +25,8 @@ def parse_plugin(text: str, registry: PluginRegistry[T]) -> T | None:
     """Return the plugin whose settings a text states, such as "Mlp(hidden=(64,))".
 
     The text is parsed, never run. Returns None if it states no plugin of the registry, or has a
-    setting that is a name of code. A plugin of another package may import what any text names,
-    so it gets no text at all.
+    setting that names code or a file. A plugin of another package may import what any text
+    names, so it gets no text at all.
     """
     by_class = {plugin.__name__: plugin for plugin in registry.plugins().values()}
     try:
@@ -33,8 +34,8 @@ def parse_plugin(text: str, registry: PluginRegistry[T]) -> T | None:
         if stated is None:
             return None
         plugin = by_class[stated.name]
-        is_built_in = registry.origin(str(getattr(plugin, "name"))) is None  # noqa: B009
-        if not all(_is_harmless(one, is_built_in) for one in stated.settings.values()):
+        outside = outside_settings(plugin)
+        if not all(_is_harmless(one, name in outside) for name, one in stated.settings.items()):
             return None
         return plugin(**stated.settings)
     except (SyntaxError, KeyError, TypeError, ValueError, RecursionError, AuditError):
@@ -94,12 +95,12 @@ def _read_call(text: str) -> _StatedCall | None:
     return _StatedCall(call.func.id, settings)
 
 
-def _is_harmless(setting: object, is_built_in: bool) -> bool:
-    """Return whether a setting cannot make a plugin import anything."""
+def _is_harmless(setting: object, is_outside: bool) -> bool:
+    """Return whether a setting cannot make a plugin import or open anything."""
     if isinstance(setting, tuple | list):
-        return all(_is_harmless(one, is_built_in) for one in setting)
+        return all(_is_harmless(one, is_outside) for one in setting)
     if isinstance(setting, str):
-        return is_built_in and not REFERENCE.fullmatch(setting)
+        return not (setting and is_outside) and not REFERENCE.fullmatch(setting)
     return setting is None or isinstance(setting, bool | int | float)
 
 
