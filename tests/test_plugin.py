@@ -44,12 +44,12 @@ by_round = false
 
 @dataclass(frozen=True)
 class Site:
-    """A folder on the path in which a package is installed as by pip."""
+    """A working directory, and a folder on the path with packages installed as by pip."""
 
     folder: Path
 
     def install(self, name: str, version: str, entries: str) -> None:
-        info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        info = self.folder / "installed" / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
@@ -57,7 +57,8 @@ class Site:
         (info / "entry_points.txt").write_text(entries)
 
     def overheard(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        path = [str(self.folder), str(SOURCE), *[entry for entry in sys.path if entry]]
+        installed = self.folder / "installed"
+        path = [str(installed), str(SOURCE), *[entry for entry in sys.path if entry]]
         return subprocess.run(
             [sys.executable, "-m", "overheard", *map(str, arguments)],
             capture_output=True,

@@ -1,6 +1,5 @@
 """The studies of papers are found by their entry point, or the message says how to get them."""
 
-from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
 import pytest
@@ -12,16 +11,15 @@ from tests.cli.conftest import Command, assert_user_error
 ENTRY = ListEntry("paper", "A title", ("paper/table1  A table",), "somebody 2020")
 
 
-def install(monkeypatch: pytest.MonkeyPatch, *entries: EntryPoint | SimpleNamespace) -> None:
-    found = {"overheard.studies": entries}
-    monkeypatch.setattr(studies, "entry_points", lambda group: found[group])
+def install(monkeypatch: pytest.MonkeyPatch, module: SimpleNamespace | None) -> None:
+    monkeypatch.setattr(studies, "load_studies", lambda: module)
 
 
 @pytest.mark.parametrize("arguments", [("reproduce", "decaf/table3"), ("list", "papers")])
 def test_without_the_studies_a_command_says_how_to_install_them(
     overheard: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ):
-    install(monkeypatch)
+    install(monkeypatch, None)
     assert_user_error(overheard(*arguments), "not installed", "pip install ./studies")
 
 
@@ -35,7 +33,7 @@ def test_installed_studies_are_listed_and_told_what_to_run(
         reproduce_all=asked.append,
         write_report_of_all=asked.append,
     )
-    install(monkeypatch, SimpleNamespace(load=lambda: module))
+    install(monkeypatch, module)
     assert "paper/table1  A table" in overheard("list", "papers").out
     command = ("reproduce", "paper/table1", "--runs", "2", "--arm", "epsilon 5", "--quick")
     assert overheard(*command).code == 0

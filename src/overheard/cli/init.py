@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.exits import UsageError
-from overheard.cli.options import QuietOption, TrustStoreOption
+from overheard.cli.options import NoCodeOption, QuietOption, TrustStoreOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
@@ -81,6 +81,7 @@ def init(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
     ] = False,
+    _no_code: NoCodeOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a first plan that runs, with a comment on each choice.

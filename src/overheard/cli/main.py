@@ -33,6 +33,7 @@ from overheard.cli.options import (
     JsonOption,
     ListedKind,
     MlflowOption,
+    NoCodeOption,
     OnlyOption,
     OutOption,
     QuietOption,
@@ -122,6 +123,7 @@ def audit(
     rerun: RerunOption = False,
     _trust_store: TrustStoreOption = False,
     mlflow: MlflowOption = None,
+    _no_code: NoCodeOption = False,
     quiet: QuietOption = False,
     _debug: DebugOption = False,
 ) -> None:
@@ -151,6 +153,7 @@ def audit(
     from overheard.auditing.inputs import refuse_plan_without_split
     from overheard.cli.audit_and_report import audit_and_report, print_missing_verdicts
     from overheard.cli.following import follow_and_print
+    from overheard.cli.plan_code import print_code
     from overheard.cli.recordings import print_newer_recording
     from overheard.cli.resources import make_resources
     from overheard.cli.tracking import log_audit, require_mlflow
@@ -158,6 +161,7 @@ def audit(
 
     require_mlflow(mlflow)
     audit_plan = read_plan_or_built_in(plan, seed)
+    print_code(audit_plan, Console(stderr=True, quiet=quiet))
     folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
     if follow:
@@ -383,6 +387,7 @@ def canaries(
     ],
     out: Annotated[Path, typer.Option("--out", help="Output folder for the files.")],
     data: DataOption = None,
+    _no_code: NoCodeOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Draw canaries to insert into a run before it is recorded.
@@ -407,9 +412,12 @@ def canaries(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.canaries import draw_canaries
     from overheard.auditing.inputs import Resources
+    from overheard.cli.plan_code import print_code
     from overheard.plans.plan import read_plan
 
-    drawn = draw_canaries(read_plan(plan), out, resources=Resources(data))
+    audit_plan = read_plan(plan)
+    print_code(audit_plan, Console(stderr=True, quiet=quiet))
+    drawn = draw_canaries(audit_plan, out, resources=Resources(data))
     if quiet:
         return
     console = Console(highlight=False)

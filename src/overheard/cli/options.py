@@ -8,6 +8,7 @@ import typer
 
 from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
 from overheard.core.failures import raise_failures
+from overheard.core.own_code.reference import refuse_code
 from overheard.disk import digests
 
 
@@ -175,6 +176,25 @@ TrustStoreOption = Annotated[
         callback=_trust_store,
         help="Read stored files, of the recording and of the output folder, without comparing "
         "them with their SHA-256. The report says so.",
+    ),
+]
+
+
+def _refuse_code(wanted: bool) -> bool:
+    if wanted:
+        refuse_code()
+    return wanted
+
+
+NoCodeOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-code",
+        # First, as worker processes that start at once must know it.
+        is_eager=True,
+        callback=_refuse_code,
+        help="Refuse code of others: what a plan or an option names as 'package.module:name', "
+        "and the plugins of all other packages. OVERHEARD_NO_CODE=1 does so for all commands.",
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

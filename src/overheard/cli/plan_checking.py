@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from overheard.cli.options import DataOption, JsonOption, TrustStoreOption, WorkersOption
+from overheard.cli.options import (
+    DataOption,
+    JsonOption,
+    NoCodeOption,
+    TrustStoreOption,
+    WorkersOption,
+)
+from overheard.cli.plan_code import find_code, print_code
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import WorkerOptions
 
@@ -37,11 +44,13 @@ def plan_check(
         bool, typer.Option(help="Measure how long attacks take, for about a minute.")
     ] = True,
     _trust_store: TrustStoreOption = False,
+    _no_code: NoCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a plan will run, refuse and cost. No federation is trained.
 
-    States which attacks run in which arm, which are refused and why, on which
+    States first which code of others the plan names, which is not imported
+    before that. Then states which attacks run in which arm, which are refused and why, on which
     questions no verdict can be given, and how much time, memory and disk the
     audit takes, within a factor of three. The time rests on a measurement: each
     attack runs on a single target with made-up updates, or recorded ones.
@@ -62,16 +71,18 @@ def plan_check(
     from overheard.plans.plan import read_plan
 
     options = workers or WorkerOptions()
+    checked_plan = read_plan(plan)
+    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
+    print_code(checked_plan, console)
     checked = check_plan(
-        read_plan(plan),
+        checked_plan,
         Resources(data, workers=options.processes),
         transcript,
         with_estimate=estimate,
     )
     if as_json:
-        typer.echo(json.dumps(asdict(checked), indent=2))
-    else:
-        console = Console(highlight=False, soft_wrap=True)
-        for line in checked.lines():
-            console.print(escaped_text(line))
+        code = [asdict(one) for one in find_code(checked_plan)]
+        typer.echo(json.dumps(asdict(checked) | {"code": code}, indent=2))
+    for line in checked.lines():
+        console.print(escaped_text(line))
     raise typer.Exit(0 if checked.can_run else 2)
