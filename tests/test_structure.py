@@ -23,6 +23,56 @@ has."""
 
 DRAWING = "overheard.drawing"
 
+READING_CALLS = {
+    *("read_text", "read_bytes", "open", "parse", "literal_eval", "fromfile", "memmap"),
+    *("json.load", "json.loads", "tomllib.load", "tomllib.loads", "np.load", "np.loadtxt"),
+}
+"""Calls that read or parse a file whole, or open it. Calls on `files(...)` do not count."""
+
+READERS = {
+    # Small files, and what they hold.
+    "disk.reading": {"open", "json.loads", "tomllib.loads", "parse", "literal_eval"},
+    "disk.folder_lock": {"open", "json.loads"},  # 1,000 bytes
+    "disk.limits": {"open"},
+    # Weights and data, which are read in parts or within limits.
+    "archive.reader": {"open"},
+    "archive.weights": {"open"},
+    "recorders.exported_weights": {"open"},
+    "recorders.formats._messagepack": {"open"},
+    "data.reading.arrays": {"open"},
+    "data.reading.mnist_files": {"open"},
+    "data.reading.tables": {"open"},
+    "data.datasets.cifar10": {"open"},
+    "data.datasets.digits": {"open", "np.loadtxt"},
+    # To compute digests.
+    "disk.digests": {"open"},
+    "report.evidence.digests": {"open"},
+    "tracking.mlflow_run": {"open"},
+    # To write.
+    "disk.direct_writer": {"open"},
+    "disk.writing": {"open"},
+    "learning.fitting.pretrained": {"open"},
+    # Files of this package.
+    "gate.policy_schema": {"tomllib.loads"},
+    "plans.schema.plan_schema": {"tomllib.loads"},
+    "report.evidence.standards": {"read_text", "tomllib.loads"},
+    "report.terms": {"tomllib.loads"},
+    # Source code that is installed, and files of the system.
+    "core.plugin_discovery": {"read_text", "parse"},
+    "core.plugin_registry": {"read_text"},
+    "plans.source_code": {"read_bytes", "parse"},
+    "simulation.cluster.machine_setup": {"read_bytes"},
+    "auditing.stopwatch": {"read_bytes"},
+    "cli.exits": {"open"},
+    # Short texts that this process, or one of its own, has made or checked.
+    "auditing.cells.claim_store": {"json.loads"},
+    "drawing.svg": {"json.loads"},
+    "learning.workers.forking": {"json.loads"},
+    "learning.workers.starter": {"json.loads"},
+    "recorders.reply_values": {"json.loads"},
+}
+"""The modules that may read files or parse texts themselves, and by which calls."""
+
 
 def _literals(path: Path) -> Iterator[str]:
     """Yield every string of a module except docstrings."""
@@ -114,6 +164,28 @@ def test_no_folder_has_too_many_modules() -> None:
 
 
 @pytest.mark.slow
+def _reading_calls(path: Path) -> Iterator[str]:
+    """Yield the calls of a module that read, such as "json.loads" or "open"."""
+    for node in ast.walk(_tree(path)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        if called == "open":
+            yield called
+        elif isinstance(node.func, ast.Attribute) and not called.startswith("files("):
+            yield from {node.func.attr, ".".join(called.split(".")[-2:])} & READING_CALLS
+
+
+def test_only_listed_modules_read_files_and_parse_texts() -> None:
+    """All others call `disk.reading`, which bounds memory and reports what is damaged."""
+    found = dict[str, set[str]]()
+    for path in MODULES:
+        module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        if calls := set(_reading_calls(path)):
+            found[module] = calls
+    assert found == READERS
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     modules: dict[str, list[str]] = {}
     for path in MODULES:

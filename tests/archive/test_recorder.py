@@ -258,8 +258,7 @@ def test_a_rejected_broadcast_leaves_the_round_with_the_earlier_one(
 def test_a_round_stays_readable_however_much_is_sent(
     tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("recorder", "layout"):
-        monkeypatch.setattr(f"overheard.archive.{module}.MAX_JSON_BYTES", 2000)
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", "66000")
     late = Message(0, client(1), TO_SERVER, MissingReply("late " * 20))
     with Recorder(tmp_path, manifest).open_round() as open_round:
         lines = [open_round.record(late) for _ in range(10)]

@@ -126,7 +126,7 @@ def test_refuses_files_that_are_no_findings(overheard: Command, policy: Path, tm
     )
     good = write_document(tmp_path, document(summary_row()))
     bad = overheard("check", good, "--policy", policy, "--against", tmp_path / "no.json")
-    assert_user_error(bad, "no.json", "no such regular file")
+    assert_user_error(bad, "no.json", "cannot be read")
 
 
 def test_lists_the_mistakes_of_a_policy(overheard: Command, policy: Path, tmp_path: Path):

@@ -55,6 +55,6 @@ def test_escapes_hostile_names_on_the_terminal(overheard: Command, tmp_path: Pat
 
 def test_refuses_what_are_no_findings(overheard: Command, tmp_path: Path):
     before, after = audits(tmp_path)
-    assert_user_error(overheard("compare", before, tmp_path), "no such regular file")
+    assert_user_error(overheard("compare", before, tmp_path), "cannot be read")
     written = overheard("compare", before, after, "--markdown", after)
     assert_user_error(written, "given twice")

@@ -59,7 +59,7 @@ def test_the_seed_option_replaces_the_seeds_of_the_plan(
 
 def test_refuses_a_missing_plan(overheard: Command, tmp_path: Path):
     said = overheard("audit", tmp_path / "missing.toml")
-    assert_user_error(said, str(tmp_path / "missing.toml"), "cannot be read as a plan")
+    assert_user_error(said, str(tmp_path / "missing.toml"), "cannot be read")
 
 
 def test_an_audit_in_which_nothing_was_asked_is_an_error(

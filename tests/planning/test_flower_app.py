@@ -44,7 +44,7 @@ def test_finds_networks_and_settings_without_running_the_app(tmp_path: Path):
     assert {key: one.value for key, one in found.items()} == {"rate": 0.05, "epochs": 2}
 
 
-@pytest.mark.parametrize("content", ["", "tool = 3", "[tool.flwr.app.components]", "["])
+@pytest.mark.parametrize("content", ["", "tool = 3", "[tool.flwr.app.components]"])
 def test_refuses_a_folder_without_an_app(tmp_path: Path, content: str):
     (tmp_path / "pyproject.toml").write_text(content)
     with pytest.raises(PlanError, match=r"is no pyproject\.toml of a Flower app"):

@@ -20,10 +20,6 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
 
-MAX_JSON_BYTES = 2**28
-"""Largest JSON file in bytes: some 900,000 messages in a round. A sparse file can claim to be
-far larger without using the disk."""
-
 _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 _BEYOND_ASCII = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -151,22 +147,6 @@ def plain_file_sizes(folder: Path, transcript: Path) -> dict[str, int]:
             }
     except (OSError, RuntimeError):
         return {}
-
-
-def read_checked_file(path: Path, transcript: Path) -> bytes:
-    """Read a JSON file of a transcript; raise as `checked_file_size`, or if it is too large."""
-    size = checked_file_size(path, transcript)
-    if size > MAX_JSON_BYTES:
-        raise TranscriptError(
-            f"{path} has {size} bytes, but at most {MAX_JSON_BYTES} are read: get the "
-            "transcript again from its source"
-        )
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise TranscriptError(
-            f"{path} cannot be read ({error}): check the permissions, or copy it again"
-        ) from error
 
 
 def count_committed_rounds(folder: Path) -> int:

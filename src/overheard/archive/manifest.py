@@ -1,6 +1,5 @@
 """The manifest of a transcript: which run it records, with which settings."""
 
-import json
 import platform
 from dataclasses import dataclass, fields
 from importlib.metadata import version
@@ -14,7 +13,6 @@ from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
     path_exists,
-    read_checked_file,
     round_folder,
     transcript_folder,
 )
@@ -25,6 +23,7 @@ from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.disk.links import output_error
+from overheard.disk.reading import parse_json, read_json_text
 from overheard.disk.writing import is_partial, remove_partial_files, write_bytes
 
 FORMAT = 1
@@ -197,7 +196,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise TranscriptError(
             f"{folder} holds no transcript (no {path.name}): name the folder of a run"
         )
-    content = read_checked_file(path, transcript)
+    content = read_json_text(path, TranscriptError, inside=transcript)
     _check_format(path, content)
     try:
         return _PARSER.validate_json(content)
@@ -265,13 +264,7 @@ def _check_no_other_files(transcript: Path) -> None:
 
 def _check_format(path: Path, content: bytes) -> None:
     """Raise if the format is newer; checked first, as other fields may then differ."""
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise TranscriptError(
-            f"{path} is damaged, it is no JSON ({printable_excerpt(str(error))}): copy the "
-            "whole transcript again"
-        ) from error
+    document = parse_json(content, str(path), TranscriptError)
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:
         writer = printable_excerpt(str(document.get("overheard")))

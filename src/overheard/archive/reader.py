@@ -10,7 +10,6 @@ from overheard.archive.layout import (
     count_committed_rounds,
     messages_path,
     plain_file_sizes,
-    read_checked_file,
     round_folder,
     transcript_folder,
     weights_path,
@@ -21,6 +20,7 @@ from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, st
 from overheard.archive.weights import Shapes
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 from overheard.core.transcript import Transcript
+from overheard.disk.reading import read_json_text
 
 
 def open_transcript(folder: Path) -> Transcript:
@@ -87,7 +87,9 @@ def _entries(transcript: Path) -> Iterator[_Entry]:
 
 def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
-    content = read_checked_file(messages_path(transcript, number), transcript)
+    content = read_json_text(
+        messages_path(transcript, number), TranscriptError, inside=transcript
+    )
     sizes = plain_file_sizes(round_folder(transcript, number), transcript)
     for count, raw in enumerate(content.splitlines(), start=1):
         location = LineLocation(transcript, number, count)

@@ -7,12 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import final
 
-from overheard.archive.layout import (
-    MAX_JSON_BYTES,
-    messages_path,
-    round_folder,
-    weights_file_name,
-)
+from overheard.archive.layout import messages_path, round_folder, weights_file_name
 from overheard.archive.manifest import Manifest, begin_run
 from overheard.archive.message_bodies import DISTILLED_TENSORS, LineLocation, read_message
 from overheard.archive.message_lines import (
@@ -47,6 +42,8 @@ from overheard.core.messages import (
 from overheard.core.parties import Party, parse_party
 from overheard.disk.direct_writer import DirectWriter
 from overheard.disk.folders import remove_file, remove_folder
+from overheard.disk.limits import JSON, limit_of
+from overheard.disk.reading import json_memory
 from overheard.disk.writing import flush_files, write_bytes, write_unflushed
 
 MAX_LINE_BYTES = 2**22
@@ -136,7 +133,7 @@ class OpenRound:
         self._number = number
         self._past_cache = direct_writer
         self._lines: list[bytes] = []
-        self._bytes = 0
+        self._memory = 0
         self._files: list[Path] = []
         self._shapes: Shapes | None = None
 
@@ -180,12 +177,12 @@ class OpenRound:
             else TimestampsLine(message.times.sent, message.times.received),
         )
         content = LINE_PARSER.dump_json(line, exclude_defaults=True) + b"\n"
-        self._check_length(len(content))
+        self._check_memory(content)
         location = LineLocation(self._transcript, self._number, len(self._lines) + 1)
         # One line that cannot be read would make all of the recording unreadable.
         read = read_message(LINE_PARSER.validate_json(content), location, self._shapes)
         self._lines.append(content)
-        self._bytes += len(content)
+        self._memory += json_memory(content)
         return read
 
     def close(self) -> None:
@@ -200,12 +197,13 @@ class OpenRound:
         self._files.clear()
         write_bytes(path, b"".join(self._lines), inside=self._inside)
 
-    def _check_length(self, length: int) -> None:
-        most = min(MAX_LINE_BYTES, MAX_JSON_BYTES - self._bytes)
-        if length > most:
+    def _check_memory(self, content: bytes) -> None:
+        memory = json_memory(content)
+        left = limit_of(JSON) - self._memory
+        if len(content) > MAX_LINE_BYTES or memory > left:
             raise ValueError(
-                f"its names and numbers, without the weights, take {length} bytes, and {most} "
-                "can be recorded: send fewer"
+                f"its names and numbers, without the weights, take {len(content)} bytes, and "
+                f"{memory} in memory; {MAX_LINE_BYTES} and {left} can be recorded: send fewer"
             )
 
     def _store(self, message: Message) -> BodyLine:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from overheard.archive.excerpt import printable_excerpt
 
 
-def refuse_repeated_keys(content: bytes) -> None:
+def refuse_repeated_keys(content: bytes | str) -> None:
     """Refuse JSON with a key twice in an object, of which Python's parsers keep the last.
 
     Raises:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from overheard.archive.layout import path_exists, read_checked_file
+from overheard.archive.layout import path_exists
 from overheard.core.errors import TranscriptError
+from overheard.disk.reading import parse_json, read_json_text
 
 RUN_CONFIG = "run_config.json"
 """Name of the file with the run's configuration."""
@@ -98,10 +99,8 @@ def read_run_config(folder: Path) -> dict[str, Setting]:
     path = folder / RUN_CONFIG
     if not path_exists(path):
         return {}
-    try:
-        content = json.loads(read_checked_file(path, folder))
-    except (ValueError, RecursionError) as error:
-        raise TranscriptError(f"{path} is damaged, it is no JSON: delete it") from error
+    text = read_json_text(path, TranscriptError, inside=folder)
+    content = parse_json(text, str(path), TranscriptError)
     return training_settings(content if isinstance(content, dict) else {})
 
 

@@ -11,11 +11,11 @@ from overheard.archive.layout import (
     end_path,
     messages_path,
     path_exists,
-    read_checked_file,
     transcript_folder,
 )
 from overheard.archive.manifest import describe_validation_error, read_manifest
 from overheard.core.errors import TranscriptError
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 
 
@@ -68,7 +68,7 @@ def has_ended(folder: Path) -> bool:
     if not path_exists(path):
         return False
     try:
-        end = _PARSER.validate_json(read_checked_file(path, transcript))
+        end = _PARSER.validate_json(read_json_text(path, TranscriptError, inside=transcript))
     except ValidationError as error:
         raise TranscriptError(
             f"{path} is damaged: {describe_validation_error(error)}; delete it"

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from overheard.archive.layout import path_exists, read_checked_file, seconds_path
+from overheard.archive.layout import path_exists, seconds_path
 from overheard.archive.manifest import describe_validation_error
 from overheard.core.errors import TranscriptError
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_unflushed
 
 
@@ -74,7 +75,7 @@ def read_run_time(folder: Path) -> RunTime | None:
     path = seconds_path(folder)
     if not path_exists(path):
         return None
-    content = read_checked_file(path, folder)
+    content = read_json_text(path, TranscriptError, inside=folder)
     try:
         return _PARSER.validate_json(content)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.layout import path_exists, read_checked_file, truth_path
+from overheard.archive.layout import path_exists, truth_path
 from overheard.archive.manifest import describe_validation_error
 from overheard.archive.ranges import (
     MAX_EXAMPLES,
@@ -26,6 +26,7 @@ from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import DataError, TranscriptError
 from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
 from overheard.core.truth import GroundTruth
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 
 MAX_NAME_LENGTH = 200
@@ -146,15 +147,16 @@ def read_truth(folder: Path) -> GroundTruth:
             f"{path} is missing: attacks can run without it, but claims cannot be scored; copy "
             "it from the run"
         )
+    content = read_json_text(path, TranscriptError, inside=folder)
     try:
-        return _parse_truth(read_checked_file(path, folder))
+        return _parse_truth(content)
     except ValueError as error:
         raise TranscriptError(
             f"{path} is damaged: {_describe(error)}; correct it, or copy it again"
         ) from error
 
 
-def _parse_truth(content: bytes) -> GroundTruth:
+def _parse_truth(content: str | bytes) -> GroundTruth:
     """Parse the content of a file of ground truth.
 
     Raises:

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -16,6 +15,7 @@ from overheard.archive.tensor_cache import FolderTensorCache
 from overheard.core.errors import OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.folders import remove_folder
+from overheard.disk.reading import parse_toml, read_json_text, read_small_file
 from overheard.disk.writing import is_partial, write_text
 
 CODE_DIGESTS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
@@ -118,7 +118,7 @@ class AuditFolder:
         """Return the text that says to whom the folder belongs; None = it is free."""
         if not self._plan_path.is_file():
             return None
-        return self._plan_path.read_text(encoding="utf-8", errors="replace")
+        return read_small_file(self._plan_path, OutputError).decode("utf-8", "replace")
 
     def run_path(self, arm: str, seed: int, suffix: str = "") -> Path:
         """Return the folder of one federation's transcript and ground truth.
@@ -143,8 +143,10 @@ class AuditFolder:
         if not run.exists():
             return ()
         try:
-            made_by = CODE_DIGESTS.validate_json(self._code_path(run).read_bytes())
-        except (OSError, ValidationError):
+            made_by = CODE_DIGESTS.validate_json(
+                read_json_text(self._code_path(run), OutputError)
+            )
+        except (OutputError, ValidationError):
             return (UNKNOWN_CODE,)
         modules = sorted(made_by.keys() | code.keys())
         return tuple(one for one in modules if made_by.get(one) != code.get(one))
@@ -261,10 +263,10 @@ class _SplitPlan:
 def _split_plan(text: str) -> _SplitPlan | None:
     """Split the text of a plan; None = it is no plan."""
     try:
-        document = tomllib.loads(text)
+        document = dict(parse_toml(text, "plan.toml", OutputError))
         seeds, arms = list(document.pop("seeds")), document.pop("arms", [])
         named = {str(arm["name"]): arm for arm in arms}
-    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+    except (OutputError, KeyError, TypeError):
         return None
     if not all(isinstance(seed, int) for seed in seeds):
         return None

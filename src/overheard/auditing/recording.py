@@ -12,7 +12,6 @@ from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
     messages_path,
-    read_checked_file,
     transcript_folder,
 )
 from overheard.archive.manifest import Manifest, read_manifest
@@ -42,7 +41,7 @@ from overheard.consistency.check import check_recording as check_messages
 from overheard.consistency.proof import RecordingProof
 from overheard.consistency.statement import state_step
 from overheard.core.defense import RunParameters
-from overheard.core.errors import PlanError
+from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.failures import describe_own_failure
 from overheard.core.messages import (
     Aggregate,
@@ -58,6 +57,7 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
+from overheard.disk.reading import read_json_text
 from overheard.federation.cohort import NO_EXAMPLES
 from overheard.federation.digest import data_digest
 from overheard.federation.federation import Federation
@@ -297,10 +297,17 @@ def digest_of_first_rounds(recording: Path, rounds: int) -> str:
 def _digest_of_rounds(recording: Path, rounds: int) -> blake2b:
     transcript = transcript_folder(recording)
     read_manifest(recording)
-    digest = blake2b(read_checked_file(manifest_path(transcript), transcript), digest_size=12)
+    digest = blake2b(
+        read_json_text(manifest_path(transcript), TranscriptError, inside=transcript),
+        digest_size=12,
+    )
     # The stored messages include digests of their weights.
     for number in range(rounds):
-        digest.update(read_checked_file(messages_path(transcript, number), transcript))
+        digest.update(
+            read_json_text(
+                messages_path(transcript, number), TranscriptError, inside=transcript
+            )
+        )
     return digest
 
 

@@ -14,7 +14,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from overheard.cli.terminal import escaped_text
-from overheard.core.errors import OutputError
+from overheard.core.errors import OutputError, PlanError
+from overheard.disk.reading import read_text
 from overheard.disk.writing import write_new_text, write_text
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
@@ -145,7 +146,7 @@ def _rules(
     if reference is None:
         assert policy is not None, "either a policy or a reference is given"
         rules = read_policy(policy)
-        return rules, rule_sources(rules, policy, policy.read_text(encoding="utf-8")), ()
+        return rules, rule_sources(rules, policy, read_text(policy, PlanError)), ()
     found = read_findings(reference.findings)
     made = policy_like(found, reference.findings, reference.tolerance)
     note = reference_note(found, now)

@@ -32,6 +32,7 @@ from overheard.cli.options import (
     FollowWindowOption,
     JsonOption,
     ListedKind,
+    MaxUnpackedOption,
     MlflowOption,
     NoCodeOption,
     OnlyOption,
@@ -98,6 +99,7 @@ def overheard(
         ),
     ] = 0,
     _debug: DebugOption = False,
+    _max_unpacked: MaxUnpackedOption = None,
 ) -> None:
     """Measure what a federated-learning run reveals, and what defenses achieve."""
 
@@ -126,6 +128,7 @@ def audit(
     _no_code: NoCodeOption = False,
     quiet: QuietOption = False,
     _debug: DebugOption = False,
+    _max_unpacked: MaxUnpackedOption = None,
 ) -> None:
     """Simulate a federation, attack it, score the attacks, write a report.
 

@@ -10,6 +10,7 @@ from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
 from overheard.core.failures import raise_failures
 from overheard.core.own_code.reference import refuse_code
 from overheard.disk import digests
+from overheard.disk.limits import OPTION, VARIABLE, parse_size, set_max_unpacked
 
 
 class Device(enum.StrEnum):
@@ -195,6 +196,32 @@ NoCodeOption = Annotated[
         callback=_refuse_code,
         help="Refuse code of others: what a plan or an option names as 'package.module:name', "
         "and the plugins of all other packages. OVERHEARD_NO_CODE=1 does so for all commands.",
+    ),
+]
+
+
+def _set_max_unpacked(size: int | None) -> int | None:
+    if size is not None:
+        set_max_unpacked(size)
+    return size
+
+
+def _parse_size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+MaxUnpackedOption = Annotated[
+    int | None,
+    typer.Option(
+        OPTION,
+        parser=_parse_size,
+        metavar="SIZE",
+        callback=_set_max_unpacked,
+        help="Most memory that the content of one file may take. Larger files are refused, and "
+        f"so are small files that unpack to much. Default: {VARIABLE}, else 4GB.",
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -19,6 +19,7 @@ from overheard.algorithms.scaffold import Scaffold
 from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.consistency.samples import LARGEST
 from overheard.core.algorithm.algorithm import Algorithm
+from overheard.disk.reading import parse_expression, parse_literal
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = MappingProxyType(
     {
@@ -102,11 +103,11 @@ def parse_algorithm(text: str) -> Algorithm | None:
     if found is None:
         return None
     try:
-        call = ast.parse(found[0], mode="eval").body
+        call = parse_expression(found[0])
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             return None
-        settings = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        settings = {str(one.arg): parse_literal(one.value) for one in call.keywords}
         return ALGORITHMS[call.func.id](**settings)
     # Settings of another version, or of wrong types or ranges.
-    except (SyntaxError, KeyError, TypeError, ValueError, MemoryError, RecursionError):
+    except (SyntaxError, KeyError, TypeError, ValueError):
         return None

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Never, final
+from typing import final
 
 from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
+from overheard.disk.limits import FINDINGS
+from overheard.disk.reading import JSON_BYTE, parse_json, read_small_file
 from overheard.findings.document_rows import (
     DocumentPart,
     FindingRow,
@@ -24,9 +26,6 @@ FORMAT = "overheard findings"
 
 VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""
-
-MAX_BYTES = 2 * 2**30
-"""Largest file that is read: four times the largest of this project's own audits."""
 
 
 @final
@@ -167,22 +166,17 @@ def read_findings(path: Path) -> FindingsDocument:
 
 
 def _load(path: Path) -> dict[str, object]:
+    content = read_small_file(path, FindingsError, part=FINDINGS, weight=JSON_BYTE)
     try:
-        if not path.is_file():
-            raise _unreadable(path, "there is no such regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise _unreadable(path, f"it is larger than {MAX_BYTES // 2**30} GiB")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES)  # the file may grow meanwhile
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
-    try:
-        parsed = json.loads(
-            content.decode(), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
+        parsed = parse_json(
+            content,
+            "the file",
+            FindingsError,
+            part=FINDINGS,
+            make_object=_unique_keys,
+            refuses_nan=True,
         )
-    except RecursionError as error:
-        raise _unreadable(path, "it is nested too deeply") from error
-    except ValueError as error:
+    except FindingsError as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(parsed, dict):
         raise _unreadable(path, "it is not a JSON object")
@@ -195,10 +189,6 @@ def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
         raise ValueError("an object has a duplicate key")
     # Findings, alone to have scores, are dropped while reading: they would fill the memory.
     return {} if "scores" in values else values
-
-
-def _refuse_constant(constant: str) -> Never:
-    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _unreadable(path: Path, why: str) -> FindingsError:

@@ -1,10 +1,11 @@
 """What changed between two audits: verdicts, scores, epsilon, accuracy, plan and versions."""
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, final
 
+from overheard.core.errors import FindingsError
+from overheard.disk.reading import parse_toml
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate
 from overheard.findings.epsilon_rows import EpsilonRow
@@ -239,8 +240,8 @@ def _accuracies(found: FindingsDocument) -> dict[str, IntervalEstimate]:
 def _settings(plan: str) -> dict[str, str]:
     """Return the settings of a plan by their dotted keys; none if it cannot be read."""
     try:
-        return dict(_flattened("", tomllib.loads(plan), 0))
-    except (ValueError, RecursionError):
+        return dict(_flattened("", parse_toml(plan, "plan", FindingsError), 0))
+    except FindingsError:
         return {"plan": "not readable"}
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import final
 
 from overheard.archive.run_config import Setting, parse_setting, plain_name
+from overheard.disk.reading import parse_literal
 
 DEPTH = 5
 """Names, arguments and calls that are followed to find a value."""
@@ -408,8 +409,8 @@ class _OptimizerCall:
             if argument in _KEYS or argument in _WITHOUT_EFFECT:
                 continue
             try:
-                value = ast.literal_eval(node)
-            except (ValueError, TypeError, SyntaxError, RecursionError):
+                value = parse_literal(node)
+            except SyntaxError:
                 value = None
             if value is None or value != signature.arguments.get(argument, False):
                 yield f"{argument} of {self.kind}"

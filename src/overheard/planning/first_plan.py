@@ -1,6 +1,5 @@
 """Writes a first plan that runs, with comments that explain each choice."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.datasets.own import Own as OwnData
 from overheard.data.reading.float_labels import output_names
 from overheard.data.summary import summarise_data
+from overheard.disk.reading import parse_toml
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own as OwnModel
@@ -48,7 +48,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, parse_plan
 from overheard.plans.plugin_field import plugin_table
 from overheard.plans.registries import ALGORITHMS, DEFENSES
-from overheard.plans.strict_model import parse_toml
+from overheard.plans.strict_model import parse_toml as parse_table
 
 FIRST_ATTACKS = ("mean_softmax", "bias_inversion", "decaf", "llg", "ilrg")
 """Attacks on label shares that take seconds."""
@@ -284,16 +284,16 @@ def _with_settings(source: OwnData, lines: tuple[str, ...]) -> DataSource:
 
     """
     try:
-        given = tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError as error:
+        given = parse_toml("\n".join(lines), "--read", PlanError)
+    except PlanError as error:
         raise PlanError(
-            f"--read: {error}: give a setting of the data source as in a plan, such as "
+            f"{error}: give a setting of the data source as in a plan, such as "
             "--read 'header_lines = 0'"
         ) from error
     kept = {key: value for key, value in plugin_table(source).items() if key not in given}
     settings = (f"{key} = {toml_value(value)}" for key, value in kept.items())
     text = "\n".join(("[source]", *settings, *lines))
-    return parse_toml(DataPlan, text, "--read", "data source").source
+    return parse_table(DataPlan, text, "--read", "data source").source
 
 
 def _guess_shape(

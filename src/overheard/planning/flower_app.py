@@ -2,7 +2,6 @@
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +9,9 @@ from types import MappingProxyType
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.disk.limits import SOURCE_FILES, refuse_large
+from overheard.disk.reading import parse_python, parse_toml, read_text
 from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
-
-MAX_FILE = 1_000_000
-"""Largest source file that is read, in bytes."""
 
 MOST_FILES = 1000
 """The most source files of a package that are read."""
@@ -60,12 +58,12 @@ def read_flower_app(folder: Path) -> FlowerApp:
 
     """
     path = folder / "pyproject.toml"
+    content = parse_toml(read_text(path, PlanError), str(path), PlanError)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
         app = content["tool"]["flwr"]["app"]
         server = str(app["components"]["serverapp"])
         client = str(app["components"].get("clientapp", server))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise PlanError(
             f"{path}: is no pyproject.toml of a Flower app ({type(error).__name__}): name the "
             "folder that `flwr run` is called with"
@@ -100,12 +98,14 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
         return
     single = folder / f"{package}.py"
     paths = [single] if single.is_file() else sorted((folder / package).rglob("*.py"))
+    size = 0
     for path in paths[:MOST_FILES]:
+        text = read_text(path, PlanError, inside=folder, part=SOURCE_FILES)
+        size += len(text)
+        refuse_large(f"{folder}: the source code", size, PlanError, part=SOURCE_FILES)
         try:
-            if path.stat().st_size > MAX_FILE:
-                continue
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, SyntaxError, RecursionError):
+            tree = parse_python(text)
+        except SyntaxError:
             continue
         relative = path.relative_to(folder)
         module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")

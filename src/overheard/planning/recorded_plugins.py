@@ -14,6 +14,7 @@ from typing import TypeVar, final
 from overheard.core.errors import AuditError
 from overheard.core.own_code.reference import REFERENCE, outside_settings
 from overheard.core.plugin_registry import PluginRegistry
+from overheard.disk.reading import parse_expression, parse_literal
 from overheard.learning.model import Model
 from overheard.plans.plugin_field import plugin_label
 from overheard.plans.registries import MODELS
@@ -84,14 +85,13 @@ def _read_call(text: str) -> _StatedCall | None:
     """Return the call that a text consists of, if all its settings are named literals.
 
     Raises:
-        SyntaxError: if it is no expression.
-        ValueError: if a setting is no literal.
+        SyntaxError: if it is no expression, or a setting is no literal.
 
     """
-    call = ast.parse(text, mode="eval").body
+    call = parse_expression(text)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         return None
-    settings = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    settings = {str(keyword.arg): parse_literal(keyword.value) for keyword in call.keywords}
     return _StatedCall(call.func.id, settings)
 
 

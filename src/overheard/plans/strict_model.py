@@ -1,7 +1,7 @@
 """The base class of a plan's tables, and how TOML files are read as such tables."""
 
 import json
-import tomllib
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from difflib import get_close_matches
@@ -12,6 +12,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
 
 from overheard.core.errors import AuditError, PlanError
+from overheard.disk import reading
+from overheard.disk.reading import read_text
 
 
 class StrictModel(BaseModel):
@@ -44,7 +46,7 @@ T = TypeVar("T", bound=StrictModel)
 
 def check_unique(names: Sequence[str]) -> None:
     """Raise `ValueError` unless names are distinct."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"given more than once: {', '.join(repeated)}")
 
@@ -63,11 +65,7 @@ def read_toml(kind: type[T], path: Path, noun: str, *, has_dates: bool = False) 
             locations.
 
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        return parse_toml(kind, text, str(path), noun, has_dates=has_dates)
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: cannot be read as a {noun}: {error}") from error
+    return parse_toml(kind, read_text(path, PlanError), str(path), noun, has_dates=has_dates)
 
 
 def parse_toml(
@@ -76,12 +74,15 @@ def parse_toml(
     """Parse TOML text as a table; errors name `place` as its source. Raises as `read_toml`."""
     try:
         # Through JSON, for which strict validation accepts an array as a tuple.
-        tables = json.dumps(tomllib.loads(text), default=_date_text if has_dates else None)
+        tables = json.dumps(
+            reading.parse_toml(text, place, PlanError),
+            default=_date_text if has_dates else None,
+        )
     except TypeError as error:
         dates = "times" if has_dates else "dates"
         raise PlanError(f"{place}: a {noun} must not contain {dates}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise PlanError(f"{place}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise PlanError(f"{place}: a {noun} must not be nested as deeply") from error
     try:
         return kind.model_validate_json(tables)
     except ValidationError as error:

@@ -1,7 +1,6 @@
 """Metadata of an exported run, from `about.toml` or `about.json`."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.layout import path_exists, read_checked_file
+from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
@@ -18,6 +17,7 @@ from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import LARGEST_FLOAT32, Recipe
 from overheard.core.task import Task, TaskKind
+from overheard.disk.reading import parse_toml, read_json_text, read_text
 from overheard.recorders.exported_rounds import INFO_FILES
 from overheard.recorders.exports.reply_content import (
     AS_STATED,
@@ -185,11 +185,13 @@ def _read_stated_info(folder: Path) -> tuple[Path, ImportInfo]:
     if not found:
         return folder / INFO_FILES[0], ImportInfo()
     path = found[0]
-    content = read_checked_file(path, folder)
     try:
         if path.suffix == ".toml":
+            text = read_text(path, TranscriptError, inside=folder)
             # Through JSON, where strict mode accepts an array for a tuple.
-            content = json.dumps(tomllib.loads(content.decode("utf-8"))).encode()
+            content = json.dumps(parse_toml(text, str(path), TranscriptError)).encode()
+        else:
+            content = read_json_text(path, TranscriptError, inside=folder)
         return path, _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(

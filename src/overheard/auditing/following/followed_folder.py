@@ -9,6 +9,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from overheard.archive.layout import count_committed_rounds
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.recording import digest_of_first_rounds
+from overheard.core.errors import OutputError
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 
 RECORDING_LINE = "# recording "
@@ -72,8 +74,8 @@ def begin_to_follow(home: AuditFolder, claim: str, recording: Path) -> None:
 def _is_followed(home: AuditFolder, recording: Path) -> bool:
     """Return whether the folder has followed this recording before."""
     try:
-        stored = _PARSER.validate_json(home.followed_path.read_bytes())
-    except (OSError, ValidationError):
+        stored = _PARSER.validate_json(read_json_text(home.followed_path, OutputError))
+    except (OutputError, ValidationError):
         return False
     return (
         stored.rounds <= count_committed_rounds(recording)

@@ -9,16 +9,17 @@ from overheard.archive.layout import (
     manifest_path,
     messages_path,
     path_exists,
-    read_checked_file,
     transcript_folder,
 )
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import read_round
 from overheard.archive.run_end import has_ended
 from overheard.auditing.recording import has_update
+from overheard.core.errors import TranscriptError
 from overheard.core.messages import Message
 from overheard.core.parties import Party, parse_party
 from overheard.core.transcript import Transcript
+from overheard.disk.reading import read_json_text
 
 
 @final
@@ -110,7 +111,9 @@ class GrowingRecording:
         return not path_exists(path) or self._digest(number) != self._last_digest
 
     def _digest(self, number: int) -> bytes:
-        content = read_checked_file(messages_path(self._transcript, number), self._transcript)
+        content = read_json_text(
+            messages_path(self._transcript, number), TranscriptError, inside=self._transcript
+        )
         return blake2b(content, digest_size=12).digest()
 
     def _read(self, number: int) -> bool:

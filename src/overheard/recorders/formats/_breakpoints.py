@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.layout import path_exists, read_checked_file
+from overheard.archive.layout import path_exists
 from overheard.archive.manifest import describe_validation_error
 from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
+from overheard.disk.reading import read_json_text
 from overheard.recorders.import_info import MAX_TEXT_LENGTH
 
 _FOLDER = re.compile(r"breakpoint_([0-9]{1,9})")
@@ -187,7 +188,7 @@ def _list_breakpoints(folder: Path) -> dict[int, Path]:
 
 def _read_breakpoint(path: Path, folder: Path) -> Breakpoint:
     try:
-        read = _PARSER.validate_json(read_checked_file(path, folder))
+        read = _PARSER.validate_json(read_json_text(path, TranscriptError, inside=folder))
     except ValidationError as error:
         raise TranscriptError(
             f"{path}: {describe_validation_error(error)}: copy the breakpoint again"

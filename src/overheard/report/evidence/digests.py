@@ -10,6 +10,8 @@ from typing import Annotated, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from overheard.core.errors import OutputError
+from overheard.disk.limits import SMALL_FILE
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text
 
 DIGESTS_FILE = "digests.json"
@@ -17,9 +19,6 @@ DIGESTS_FILE = "digests.json"
 FORMAT = "overheard digests"
 
 VERSION = 1
-
-MAX_BYTES = 2**20
-"""Largest list of digests that is read."""
 
 FileState = Literal["as written", "changed", "missing", "not listed"]
 
@@ -167,14 +166,7 @@ def _read_list(path: Path) -> bytes:
             f"{path}: there is no such file, so that nothing can be compared: name the folder "
             "of an audit or of its evidence; `overheard audit`, run again, writes the file"
         )
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise OutputError(f"{path}: is larger than 1 MiB: restore the file from a copy")
-    return content
+    return read_json_text(path, OutputError, part=SMALL_FILE)
 
 
 def _state(folder: Path, listed: FileDigest) -> FileState:

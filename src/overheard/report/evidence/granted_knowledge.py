@@ -1,9 +1,10 @@
 """What the threats of a plan grant to attackers, in words."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from overheard.core.errors import FindingsError
+from overheard.disk.reading import parse_toml
 from overheard.findings.names import make_printable
 
 KNOWLEDGE = {
@@ -41,8 +42,8 @@ def _prior_examples(plan: str) -> Iterator[str]:
 def read_tables(plan: str) -> Mapping[str, Any]:
     """Return the tables of a plan; none if the text is no plan."""
     try:
-        return tomllib.loads(plan)
-    except (ValueError, RecursionError):
+        return parse_toml(plan, "plan", FindingsError)
+    except FindingsError:
         return {}
 
 

@@ -8,6 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import final
 
+from overheard.core.errors import OutputError
+from overheard.disk.limits import ARRAY
+from overheard.disk.reading import read_small_file
 from overheard.findings.document import FindingsDocument
 from overheard.findings.names import make_printable
 from overheard.report.evidence.digests import CheckedFolder
@@ -143,7 +146,7 @@ def _context_entities(findings: FindingsDocument, words: OfficerWords) -> Sequen
 
 def _file_entity(folder: Path, name: str) -> JsonEntity:
     facts = FILE_FACTS[name]
-    content = (folder / name).read_bytes()
+    content = read_small_file(folder / name, OutputError, part=ARRAY)
     return {
         "@id": name,
         "@type": "File",
