@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,11 +15,13 @@ from overheard.auditing.plan_code import (
     attack_codes,
     cell_code,
     describe_origin,
+    run_origin,
     simulation_code,
 )
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
 from overheard.findings.audit import Audit
+from overheard.learning.models.transformer import Transformer
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
@@ -157,7 +159,7 @@ def test_runs_of_a_changed_defense_are_refused_until_asked_for(home: Path):
 def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
     plan = load_plan(home)
     audit_and_list(home, plan)
-    (AuditFolder(home / "audit").run_path("scaled", 0) / "code.json").write_text("[]")
+    (AuditFolder(home / "audit").run_path("scaled", 0) / "origin.json").write_text("[]")
     with pytest.raises(OutputError, match="it is not known which"):
         audit_and_list(home, plan)
 
@@ -187,18 +189,38 @@ def test_computes_the_digests_of_an_attack_once_for_all_runs_of_an_arm(
     plan = Plan(title="t", data=DATA, training=TRAINING, threats=(threat,))
     arm, asked = plan.arms[0], list[str]()
     expected = AttackCode(
-        cell_code(plan, arm, threat, BiasInversion()),
-        simulation_code(plan, arm, threat, BiasInversion()),
+        f"{cell_code(plan, arm, threat, BiasInversion())}, data 12",
+        f"{simulation_code(plan, arm, threat, BiasInversion())}, data 12",
     )
 
     def ask(*of_attack: object) -> str:
         asked.append(repr(of_attack[-1]))
         return expected.of_cells
 
-    codes = attack_codes(plan, arm)
+    codes = attack_codes(plan, arm, "12")
     assert codes(threat, BiasInversion()) == expected
     monkeypatch.setattr(plan_code, "cell_code", ask)
     assert codes(threat, BiasInversion()) == expected
     assert not asked
     codes(threat, MeanSoftmax())
     assert asked == [repr(MeanSoftmax())]
+
+
+def test_a_file_that_a_setting_of_a_plugin_names_counts_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    threat, attack = ThreatPlan(attacks=(BiasInversion(),)), BiasInversion()
+    model = Transformer(base="base.safetensors")
+    training = TRAINING.model_copy(update={"model": model})
+    plan = Plan(title="t", data=DATA, training=training, threats=(threat,))
+    found = list[tuple[str, Mapping[str, str]]]()
+    for content in (b"one", b"one", b"two"):
+        Path("base.safetensors").write_bytes(content)
+        code = cell_code(plan, plan.arms[0], threat, attack)
+        found.append((code, run_origin(plan, plan.arms[0], {"digits": "12"})))
+    assert found[0] == found[1]
+    assert found[0][0] != found[2][0]
+    differing = {name for name, one in found[0][1].items() if found[2][1][name] != one}
+    assert differing == {"data base.safetensors"}
+    assert found[0][1]["data digits"] == "12"

@@ -9,11 +9,16 @@ from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import AttackerInputs, AuditInputs, refuse_plan_without_split
+from overheard.auditing.inputs import (
+    AttackerInputs,
+    AuditInputs,
+    combined_digest,
+    refuse_plan_without_split,
+)
 from overheard.auditing.judging.run_truth import RunTruth, no_redraw
 from overheard.auditing.knowledge import attacker_knowledge, knowledge_from
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.plan_code import attack_codes, run_code
+from overheard.auditing.plan_code import attack_codes, run_origin
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_records import complete_run_record, planned_defenses
 from overheard.auditing.simulate import (
@@ -93,12 +98,12 @@ def prepare_simulated_runs(
         audit_inputs: the plan's data, and the compute resources.
         folder: the folder of the audit.
         progress: counts the work items.
-        rerun: whether to train runs anew that other code made, and not to refuse them.
+        rerun: whether to train runs anew that other code or data made, and not to refuse them.
 
     Raises:
         PlanError: if the plan does not partition the data, or names an observer that is not a
             party of the run.
-        OutputError: if other code made a run in the folder.
+        OutputError: if other code or data made a run in the folder.
 
     """
     refuse_plan_without_split(plan)
@@ -106,26 +111,34 @@ def prepare_simulated_runs(
         audit_inputs.partition(plan.seeds[0], kind)
     named = name_observers_of_run(plan, simulated_parties(plan))
     if not rerun:
-        for run, code in _run_folders(plan, folder):
-            folder.refuse_other_code(run, code)
+        for run, origin in _run_folders(audit_inputs, folder):
+            folder.refuse_other_origin(run, origin)
     progress.set_total(count_work_items(named))
     runs = simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
     return RunStream(describe_plan(plan), runs, named.threats)
 
 
-def discard_other_code(plan: Plan, folder: AuditFolder) -> None:
-    """Remove the runs of a plan that other code made; raise as `AuditFolder` does."""
-    for run, code in _run_folders(plan, folder):
-        folder.discard_other_code(run, code)
+def discard_other_origin(audit_inputs: AuditInputs, folder: AuditFolder) -> None:
+    """Remove the runs of a plan that other code or data made; raise as `AuditFolder` does."""
+    for run, origin in _run_folders(audit_inputs, folder):
+        folder.discard_other_origin(run, origin)
 
 
-def _run_folders(plan: Plan, folder: AuditFolder) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield the folder of each run of a plan, and the code that the run depends on."""
+def _run_folders(
+    audit_inputs: AuditInputs, folder: AuditFolder
+) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Yield the folder of each run of a plan, and the code and data that the run depends on."""
+    plan = audit_inputs.plan
     for arm in plan.arms:
-        code = run_code(plan, arm)
+        origin = _origin_of_runs(audit_inputs, arm)
         for seed in plan.seeds:
             for kind in run_kinds(plan):
-                yield folder.run_path(arm.name, seed, kind.folder_suffix), code
+                yield folder.run_path(arm.name, seed, kind.folder_suffix), origin
+
+
+def _origin_of_runs(audit_inputs: AuditInputs, arm: ArmPlan) -> Mapping[str, str]:
+    audited, *_ = audit_inputs.data_digests().items()
+    return run_origin(audit_inputs.plan, arm, dict([audited]))
 
 
 def simulate_runs(
@@ -177,8 +190,9 @@ def _train_batch(
         )
         for (seed, _), partition in zip(batch, partitions, strict=True)
     ]
-    folders = _begin_runs(plan, arm, batch, home)
-    rounds, codes = plan.rounds_of(arm), attack_codes(plan, arm)
+    folders = _begin_runs(audit_inputs, arm, batch, home)
+    data = combined_digest(audit_inputs.data_digests())
+    rounds, codes = plan.rounds_of(arm), attack_codes(plan, arm, data)
     is_open = any(count_committed_rounds(folder) <= rounds for folder in folders)
     watch = Stopwatch(folders, inside=home.path) if is_open else None
     trained = run_federations(
@@ -227,7 +241,7 @@ def open_simulated_run(
         tuple(range(plan.rounds_of(arm))),
         partial(knowledge_from, arm, seed, inputs),
         arm,
-        attack_codes(plan, arm),
+        attack_codes(plan, arm, inputs.data.digest),
         kind,
     )
 
@@ -261,13 +275,16 @@ def _run_record(
 
 
 def _begin_runs(
-    plan: Plan, arm: ArmPlan, batch: Sequence[tuple[int, RunKind]], home: AuditFolder
+    audit_inputs: AuditInputs,
+    arm: ArmPlan,
+    batch: Sequence[tuple[int, RunKind]],
+    home: AuditFolder,
 ) -> list[Path]:
     """Return the folders of the runs, prepared for them."""
     folders = [home.run_path(arm.name, seed, kind.folder_suffix) for seed, kind in batch]
-    code = run_code(plan, arm)
+    origin = _origin_of_runs(audit_inputs, arm)
     for folder in folders:
-        home.begin_run(folder, code)
+        home.begin_run(folder, origin)
     return folders
 
 

@@ -12,16 +12,17 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.purge_note import read_purge_note
 from overheard.archive.tensor_cache import FolderTensorCache
+from overheard.auditing.plan_code import DATA
 from overheard.core.errors import OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.folders import remove_folder
 from overheard.disk.reading import parse_toml, read_json_text, read_small_file
 from overheard.disk.writing import is_partial, write_text
 
-CODE_DIGESTS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+ORIGIN = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 
-UNKNOWN_CODE = "it is not known which"
-"""What differs from the code of a run that does not state its code."""
+UNKNOWN_ORIGIN = "it is not known which"
+"""What differs from the origin of a run that does not state its own."""
 
 
 def default_folder(plan: Path | None) -> Path:
@@ -132,64 +133,66 @@ class AuditFolder:
         """
         return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}{suffix}"
 
-    def changed_code(self, run: Path, code: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the modules in which the code that made a run differs from the code now.
+    def changed_origin(self, run: Path, origin: Mapping[str, str]) -> tuple[str, ...]:
+        """Return what made a run and differs now: names of data, then modules of code.
 
         Args:
             run: the folder of the run; () is returned if it does not exist.
-            code: digests of the files that the run depends on now, by module.
+            origin: digests of all that the run depends on now, see `plan_code.run_origin`.
 
         """
         if not run.exists():
             return ()
         try:
-            made_by = CODE_DIGESTS.validate_json(
-                read_json_text(self._code_path(run), OutputError)
-            )
+            made_by = ORIGIN.validate_json(read_json_text(self._origin_path(run), OutputError))
         except (OutputError, ValidationError):
-            return (UNKNOWN_CODE,)
-        modules = sorted(made_by.keys() | code.keys())
-        return tuple(one for one in modules if made_by.get(one) != code.get(one))
+            return (UNKNOWN_ORIGIN,)
+        names = sorted(
+            made_by.keys() | origin.keys(), key=lambda name: (not _is_data(name), name)
+        )
+        return tuple(one for one in names if made_by.get(one) != origin.get(one))
 
-    def refuse_other_code(self, run: Path, code: Mapping[str, str]) -> None:
-        """Check that no other code made a run than the code now.
+    def refuse_other_origin(self, run: Path, origin: Mapping[str, str]) -> None:
+        """Check that no other code or data made a run than those of now.
 
         Raises:
-            OutputError: if other code did.
+            OutputError: if others did.
 
         """
-        changed = self.changed_code(run, code)
+        changed = self.changed_origin(run, origin)
         if changed:
+            kinds = dict.fromkeys("data" if _is_data(one) else "code" for one in changed)
+            names = [one.removeprefix(DATA) for one in changed]
             more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
             raise OutputError(
-                f"{run}: other code made this run (changed: {', '.join(changed[:3])}{more}): "
-                "train it anew with --rerun, which replaces it, or choose another folder "
-                "with --out"
+                f"{run}: other {' and '.join(kinds)} made this run (changed: "
+                f"{', '.join(names[:3])}{more}): train it anew with --rerun, which replaces "
+                "it, or choose another folder with --out"
             )
 
-    def discard_other_code(self, run: Path, code: Mapping[str, str]) -> None:
-        """Remove a run that other code made than the code now.
+    def discard_other_origin(self, run: Path, origin: Mapping[str, str]) -> None:
+        """Remove a run that other code or data made than those of now.
 
         Raises:
             OutputError: if it cannot be removed.
 
         """
-        if self.changed_code(run, code):
+        if self.changed_origin(run, origin):
             remove_folder(run, inside=self.path)
 
-    def begin_run(self, run: Path, code: Mapping[str, str]) -> None:
-        """Write which code makes a run, unless that is already written.
+    def begin_run(self, run: Path, origin: Mapping[str, str]) -> None:
+        """Write which code and data make a run, unless that is already written.
 
         Raises:
             OutputError: if the folder cannot be written.
 
         """
-        if not self._code_path(run).exists():
-            text = f"{json.dumps(code, indent=0)}\n"
-            write_text(self._code_path(run), text, inside=self.path)
+        if not self._origin_path(run).exists():
+            text = f"{json.dumps(origin, indent=0)}\n"
+            write_text(self._origin_path(run), text, inside=self.path)
 
-    def _code_path(self, run: Path) -> Path:
-        return run / "code.json"
+    def _origin_path(self, run: Path) -> Path:
+        return run / "origin.json"
 
     @property
     def cells_path(self) -> Path:
@@ -248,6 +251,10 @@ class AuditFolder:
             f"{self.path}: holds the audit of another plan ({difference}): {mend}choose "
             "another folder with --out, or remove this one"
         )
+
+
+def _is_data(name: str) -> bool:
+    return name.startswith(DATA)
 
 
 @final

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
@@ -20,6 +21,8 @@ from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
 from overheard.core.task import Task, TokenWords
 from overheard.data.dataset import Dataset, DataSource
+from overheard.data.dataset_digest import dataset_digest
+from overheard.data.datasets.own import Own
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.partition.schedule import Schedule
@@ -75,6 +78,7 @@ class AttackerData:
         background: public examples that everyone has; None = there are none.
         candidates: records whose membership is asked; None = none.
         token_words: the words of the tokens; None if inputs are no texts.
+        digest: a digest of all data sets that these are drawn from.
 
     """
 
@@ -85,6 +89,7 @@ class AttackerData:
     background: Examples | None
     candidates: Examples | None
     token_words: TokenWords | None
+    digest: str
 
 
 @final
@@ -130,10 +135,23 @@ class AuditInputs:
     _redrawn: "dict[tuple[int, frozenset[int]], RedrawnCounts]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-
+    _digests: "dict[str, str]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _attackers: "dict[int, AttackerInputs]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def data_digests(self) -> Mapping[str, str]:
+        """Return the digest of each data set, the audited one first; computed once.
+
+        A data set has the name of its file or function, or else the repr of its source.
+        """
+        if not self._digests:
+            sources = {self.plan.data.source: self.dataset, **self.auxiliary_datasets}
+            for source, dataset in sources.items():
+                self._digests[_name_source(source)] = dataset_digest(dataset)
+        return self._digests
 
     def for_attackers(self, seed: int) -> AttackerInputs:
         """Return what the knowledge of attackers is made from; drawn once a seed."""
@@ -198,7 +216,17 @@ def _attacker_data(audit_inputs: AuditInputs, seed: int) -> AttackerData:
         partition.background,
         partition.candidates,
         dataset.known_token_words(),
+        combined_digest(audit_inputs.data_digests()),
     )
+
+
+def combined_digest(digests: Mapping[str, str]) -> str:
+    """Return one digest of named digests, 24 hexadecimal digits."""
+    return blake2b(repr(sorted(digests.items())).encode(), digest_size=12).hexdigest()
+
+
+def _name_source(source: DataSource) -> str:
+    return source.reference if isinstance(source, Own) else repr(source)
 
 
 def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditInputs:

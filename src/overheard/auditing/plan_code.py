@@ -1,10 +1,13 @@
-"""The code that the runs, simulations and cells of a plan, and results from them, depend on."""
+"""The code and data that runs, simulations and cells of a plan depend on, and their results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any, final
 
 from overheard.core.attack import Attack
+from overheard.data.dataset import DataSource
+from overheard.disk.digests import sha256_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 from overheard.plans.source_code import code_digest, file_digests, simulation_digest
@@ -17,7 +20,7 @@ ATTACK_MODULES = ("overheard.auditing.attack_runner", *TRAINING_MODULES)
 @final
 @dataclass(frozen=True, slots=True)
 class AttackCode:
-    """Digests of the code that an attack depends on in an arm.
+    """Digests of the code and the data that an attack depends on in an arm.
 
     Args:
         of_cells: that of the attack's claims, as `cell_code`.
@@ -33,16 +36,37 @@ class AttackCode:
 AttackCodes = Callable[[ThreatPlan, Attack[Any]], AttackCode]
 """Returns the digests of an attack's code under a threat, in one arm of a plan."""
 
-
-def run_code(plan: Plan, arm: ArmPlan) -> Mapping[str, str]:
-    """Return a digest of each file that the runs of an arm depend on, by module."""
-    return file_digests(TRAINING_MODULES, _training_plugins(plan, arm))
+DATA = "data "
+"""What an origin's names of data begin with; its other names are those of modules."""
 
 
-def attack_codes(plan: Plan, arm: ArmPlan) -> AttackCodes:
+def run_origin(plan: Plan, arm: ArmPlan, data: Mapping[str, str]) -> Mapping[str, str]:
+    """Return digests of all that the runs of an arm depend on: code by module, data by name.
+
+    Args:
+        plan: the plan.
+        arm: the arm.
+        data: the digest of the plan's data set, by its name.
+
+    """
+    plugins = tuple(_training_plugins(plan, arm))
+    named = {**data, **_named_files(plugins)}
+    return {
+        **file_digests(TRAINING_MODULES, plugins),
+        **{f"{DATA}{name}": digest for name, digest in named.items()},
+    }
+
+
+def attack_codes(plan: Plan, arm: ArmPlan, data: str) -> AttackCodes:
     """Return a function that computes each digest once, for all runs of the arm.
 
     Make a new one for each audit, as code may be loaded again between audits.
+
+    Args:
+        plan: the plan.
+        arm: the arm.
+        data: a digest of all data sets of the plan.
+
     """
     found = dict[tuple[str, str], AttackCode]()
 
@@ -51,7 +75,8 @@ def attack_codes(plan: Plan, arm: ArmPlan) -> AttackCodes:
         key = (repr(threat), repr(attack))
         if key not in found:
             found[key] = AttackCode(
-                cell_code(plan, arm, threat, attack), simulation_code(plan, arm, threat, attack)
+                f"{cell_code(plan, arm, threat, attack)}, data {data}",
+                f"{simulation_code(plan, arm, threat, attack)}, data {data}",
             )
         return found[key]
 
@@ -67,7 +92,9 @@ def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any])
     question = question_of_attack(attack)
     plugins = (*_attack_plugins(plan, arm, threat, attack), question.scorer)
     code = code_digest(ATTACK_MODULES, plugins)
-    return f"{code}, of classes" if question.needs_classes else code
+    files = _named_files(plugins)
+    named = ", ".join([code, *(f"{digest} of {name}" for name, digest in files.items())])
+    return f"{named}, of classes" if question.needs_classes else named
 
 
 def describe_origin(plans: Sequence[Plan], module: str) -> str:
@@ -88,6 +115,28 @@ def describe_origin(plans: Sequence[Plan], module: str) -> str:
 def simulation_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:
     """Return the digest of the code that an attack's simulations in an arm depend on."""
     return simulation_digest(_attack_plugins(plan, arm, threat, attack))
+
+
+def _named_files(plugins: Iterable[object]) -> Mapping[str, str]:
+    """Return the SHA-256 of each file that a setting of a plugin names, by the setting.
+
+    The file of a data source is left out: it counts by what was read of it.
+    """
+    found = dict[str, str]()
+    for plugin in plugins:
+        if isinstance(plugin, DataSource) or not is_dataclass(plugin):
+            continue
+        for setting in (getattr(plugin, one.name) for one in fields(plugin)):
+            if isinstance(setting, str) and _is_file(setting):
+                found[setting] = sha256_of(Path(setting))
+    return found
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # no text that can be a path
+        return False
 
 
 def _attack_plugins(

@@ -18,7 +18,12 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun, RunStream
-from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
+from overheard.auditing.inputs import (
+    AuditInputs,
+    Resources,
+    combined_digest,
+    partition_for_plan,
+)
 from overheard.auditing.judging.run_truth import RunTruth
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
@@ -258,7 +263,7 @@ class CheckedRecording:
             numbers,
             partial(attacker_knowledge, arm, seed, self.audit_inputs),
             arm,
-            attack_codes(plan, arm),
+            attack_codes(plan, arm, combined_digest(self.audit_inputs.data_digests())),
         )
         complete = complete_run_record(plan, record, dataset, self.partition, whole, transcript)
         return AuditedRun(observed, RunTruth(truth), lambda: complete)

@@ -14,7 +14,7 @@ from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import (
     AuditedRun,
-    discard_other_code,
+    discard_other_origin,
     prepare_simulated_runs,
 )
 from overheard.auditing.cells.claim_store import ClaimStore, FolderClaimStore
@@ -58,9 +58,10 @@ def audit(
 ) -> Audit:
     """Run every attack of a plan on every run, and judge the claims against the ground truth.
 
-    Claims that the same code has already put into the folder are reused. Claims of changed code
-    are made anew: see `plans.source_code`. Scores and verdicts are computed each time, so that
-    a ground truth may be added to a recording, or changed, without running an attack again.
+    Claims that the same code has already put into the folder, from the same data, are reused.
+    Claims of changed code or data are made anew: see `auditing.plan_code`. Scores and verdicts
+    are computed each time, so that a ground truth may be added to a recording, or changed,
+    without running an attack again.
 
     Args:
         plan: what to audit.
@@ -70,8 +71,8 @@ def audit(
             federations; the plan's data then supply the auxiliary examples. It contains
             `transcript/` and, if claims are to be scored, `truth.json`.
         on_step: called after each finished work item.
-        rerun: whether to train runs of the folder anew that other code made; otherwise they are
-            refused.
+        rerun: whether to train runs of the folder anew that other code or data made; otherwise
+            they are refused.
 
     Raises:
         AuditError: a subclass that says what to change; earlier results are preserved. An
@@ -99,7 +100,7 @@ def audit(
         home.reserve(claim)
         audited = runs.runs
         if recording is None:
-            discard_other_code(plan, home)
+            discard_other_origin(audit_inputs, home)
             ahead = attack_ahead(audited, audit_inputs, home, progress)
             audited = stack.enter_context(closing(ahead))
         attacked = (

@@ -82,7 +82,9 @@ WorkersOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 RerunOption = Annotated[
     bool,
-    typer.Option("--rerun", help="Train runs anew that other code made, and replace them."),
+    typer.Option(
+        "--rerun", help="Train runs anew that other code or data made, and replace them."
+    ),
 ]
 OnlyOption = Annotated[
     list[str] | None,
