@@ -7,6 +7,7 @@ from pathlib import Path
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
+from overheard.archive.run_digests import check_run_digests, write_run_digests
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import (
@@ -103,16 +104,19 @@ def prepare_simulated_runs(
     Raises:
         PlanError: if the plan does not partition the data, or names an observer that is not a
             party of the run.
-        OutputError: if other code or data made a run in the folder.
+        OutputError: if other code or data made a run in the folder, or one of its files was
+            altered since.
 
     """
     refuse_plan_without_split(plan)
     for kind in run_kinds(plan):
         audit_inputs.partition(plan.seeds[0], kind)
     named = name_observers_of_run(plan, simulated_parties(plan))
-    if not rerun:
-        for run, origin in _run_folders(audit_inputs, folder):
+    for run, origin in _run_folders(audit_inputs, folder):
+        if not rerun:
             folder.refuse_other_origin(run, origin)
+        if not folder.changed_origin(run, origin):
+            check_run_digests(run)
     progress.set_total(count_work_items(named))
     runs = simulate_runs(plan, audit_inputs, folder, progress.report_rounds)
     return RunStream(describe_plan(plan), runs, named.threats)
@@ -201,6 +205,8 @@ def _train_batch(
         on_round=partial(_on_batch_round, on_round, watch, description, len(batch)),
         inside=home.path,
     )
+    for folder in folders:
+        write_run_digests(folder)
     on_round(description, len(batch) * rounds)
     for (seed, kind), partition, federation, folder, (transcript, truth) in zip(
         batch, partitions, federations, folders, trained, strict=True
