@@ -85,6 +85,16 @@ def test_a_truncated_file_is_reported_with_a_remedy(folder_cache: FolderTensorCa
         folder_cache.load(KEY)
 
 
+def test_a_flipped_bit_of_a_number_is_reported(folder_cache: FolderTensorCache) -> None:
+    folder_cache.save(KEY, TENSORS)
+    (path,) = folder_cache.folder.iterdir()
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(OutputError, match=f"{path} was altered"):
+        folder_cache.load(KEY)
+
+
 def test_a_file_of_another_key_is_refused(folder_cache: FolderTensorCache) -> None:
     folder_cache.save(KEY, TENSORS)
     (path,) = folder_cache.folder.iterdir()

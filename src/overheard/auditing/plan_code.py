@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, final
 
@@ -23,8 +24,8 @@ class AttackCode:
     """Digests of the code and the data that an attack depends on in an arm.
 
     Args:
-        of_cells: that of the attack's claims, as `cell_code`.
-        of_simulations: that of the attack's simulations, as `simulation_code`.
+        of_cells: of the attack's claims: of `cell_code`, data, recording and plan.
+        of_simulations: of the attack's simulations: of `simulation_code` and data.
 
     """
 
@@ -57,7 +58,7 @@ def run_origin(plan: Plan, arm: ArmPlan, data: Mapping[str, str]) -> Mapping[str
     }
 
 
-def attack_codes(plan: Plan, arm: ArmPlan, data: str) -> AttackCodes:
+def attack_codes(plan: Plan, arm: ArmPlan, data: str, recording: str = "") -> AttackCodes:
     """Return a function that computes each digest once, for all runs of the arm.
 
     Make a new one for each audit, as code may be loaded again between audits.
@@ -66,16 +67,19 @@ def attack_codes(plan: Plan, arm: ArmPlan, data: str) -> AttackCodes:
         plan: the plan.
         arm: the arm.
         data: a digest of all data sets of the plan.
+        recording: a digest of the messages of the recording; "" = the run is simulated.
 
     """
     found = dict[tuple[str, str], AttackCode]()
+    settings = plan.without_release().model_copy(update={"seeds": (), "arms": (arm,)}).toml()
+    run = blake2b(repr((data, recording, settings)).encode(), digest_size=12).hexdigest()
 
     def digests(threat: ThreatPlan, attack: Attack[Any]) -> AttackCode:
         # Somebody's attack may have no hash.
         key = (repr(threat), repr(attack))
         if key not in found:
             found[key] = AttackCode(
-                f"{cell_code(plan, arm, threat, attack)}, data {data}",
+                f"{cell_code(plan, arm, threat, attack)}, run {run}",
                 f"{simulation_code(plan, arm, threat, attack)}, data {data}",
             )
         return found[key]

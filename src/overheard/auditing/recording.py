@@ -263,7 +263,13 @@ class CheckedRecording:
             numbers,
             partial(attacker_knowledge, arm, seed, self.audit_inputs),
             arm,
-            attack_codes(plan, arm, combined_digest(self.audit_inputs.data_digests())),
+            attack_codes(
+                plan,
+                arm,
+                combined_digest(self.audit_inputs.data_digests()),
+                # Claims about a run that goes on are not stored.
+                recording_digest(self.folder) if rounds is None else "",
+            ),
         )
         complete = complete_run_record(plan, record, dataset, self.partition, whole, transcript)
         return AuditedRun(observed, RunTruth(truth), lambda: complete)

@@ -36,6 +36,7 @@ from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.folder import data_folder
 from overheard.data.reading.scales import Scale
 from overheard.data.summary import summarise_data
+from overheard.disk.digests import is_store_trusted
 from overheard.disk.folder_lock import lock_folder
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
@@ -43,8 +44,12 @@ from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.plugin_packages import plugin_packages
-from overheard.plans.recording_plan import RecordingPlan
-from overheard.plans.release_plan import ReleasePlan
+
+TRUSTED = (
+    "Stored files were not compared with their SHA-256 (--trust-store): results may rest on "
+    "files that were altered."
+)
+"""What an audit says that was told to trust what is stored."""
 
 
 def audit(
@@ -209,7 +214,7 @@ def audit_subject(
         is_recorded=recording is not None,
         is_auxiliary_separate=not is_external,
         data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
-        data_warnings=(*fit.warnings, *counts),
+        data_warnings=(*fit.warnings, *counts, *([TRUSTED] if is_store_trusted() else [])),
         recording=proven,
     )
 
@@ -225,8 +230,6 @@ def folder_claim(plan: Plan, packages: Mapping[str, str], recording: Path | None
     """
     source = "" if recording is None else f"# recording {recording_digest(recording)}\n"
     others = "".join(f"# {name} {number}\n" for name, number in packages.items())
-    # The same claims may be released anew, to somebody else, or be accepted after all.
-    unreleased = plan.model_copy(
-        update={"release": ReleasePlan(), "recording": RecordingPlan()}
+    return (
+        f"# overheard {version('overheard')}\n{others}{source}{plan.without_release().toml()}"
     )
-    return f"# overheard {version('overheard')}\n{others}{source}{unreleased.toml()}"

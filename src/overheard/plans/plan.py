@@ -463,6 +463,13 @@ class Plan(StrictModel):
         ]
         return html_table(self.title, (), rows)
 
+    def without_release(self) -> "Plan":
+        """Return the plan without what changes no claim: its release, and the recording's.
+
+        The same claims may be released anew, to somebody else, or be accepted after all.
+        """
+        return self.model_copy(update={"release": ReleasePlan(), "recording": RecordingPlan()})
+
     def toml(self) -> str:
         """Return the plan as TOML with all defaults, which is read back as the same plan."""
         content = self.model_dump(exclude_none=True)

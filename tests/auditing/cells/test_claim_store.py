@@ -258,6 +258,18 @@ def test_refuses_truncated_files_and_wrong_types(tmp_path: Path):
                 store.load(CELL, LabelShares, "code")
 
 
+def test_does_not_load_claims_without_a_digest(tmp_path: Path):
+    store = FolderClaimStore(tmp_path)
+    store.save(cell_claims(SHARES))
+    path = only_file(tmp_path)
+    with safe_open(path, framework="pt") as file:
+        document = json.loads(file.metadata()["claims"])
+    document.pop("sha256")
+    save_file(load_file(path), path, {"claims": json.dumps(document)})
+    assert store.load(CELL, LabelShares, "code") is None
+    assert store.has_claims(CELL, "code") is None
+
+
 def test_refuses_claims_of_another_question(tmp_path: Path):
     store = FolderClaimStore(tmp_path)
     store.save(cell_claims(SHARES))
