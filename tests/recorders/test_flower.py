@@ -326,7 +326,8 @@ def test_records_push_and_pull_and_warns_of_late_replies(
     ]  # fmt: skip
     late = read_messages(tmp_path)[-1].body
     assert isinstance(late, UnstoredMessage)
-    assert (late.kind, late.reason) == ("weights", "it arrived after the end of its round")
+    reason = "it answers no open request to its sender: it came late, or twice"
+    assert (late.kind, late.reason) == ("weights", reason)
     assert len(read_messages(tmp_path)[0].readers) == 3
     assert caplog.text.count("after the end of their round") == 1
 

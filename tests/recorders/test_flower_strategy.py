@@ -223,7 +223,8 @@ def fail(proxy: Site, asked: FitIns) -> FitRes:
     if proxy.number == 1:
         raise RuntimeError("patient 7")
     status = Status(Code.FIT_NOT_IMPLEMENTED, "patient 8") if proxy.number == 2 else OK
-    return FitRes(status, asked.parameters, 1, {})
+    parameters = Parameters([], "") if proxy.number == 2 else asked.parameters
+    return FitRes(status, parameters, 1, {})
 
 
 @pytest.mark.parametrize("keeps", [False, True])

@@ -1,6 +1,6 @@
 """The messages that a run lacks: those that never arrived, and those that were not stored."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -45,19 +45,23 @@ def find_lost_replies(messages: Iterable[Message]) -> tuple[LostReply, ...]:
     """Return the messages that a run lacks, unrecorded ones first, by party and reason.
 
     A message that is masked by secure aggregation or encryption is complete as it is, as its
-    readers cannot read its content. If they can read another update of its round, nothing was
-    masked there: then it is unrecorded, so that no client can hide by a claim to be masked.
+    readers cannot read its content. It is unrecorded where they can read as many updates of its
+    round or more: nothing was masked there, and no client can hide by a claim to be masked.
     """
     lost = defaultdict[tuple[bool, Party, str, tuple[Party, ...]], list[int]](list)
     messages = list(messages)
-    clear = {(one.round, reader) for one in messages for reader in _readers_of_update(one)}
+    # By round and reader, how many more updates are in clear than are masked.
+    clear = Counter[tuple[int, Party]]()
+    for one in messages:
+        for reader in one.readers:
+            clear[one.round, reader] += isinstance(one.body, Update) - _is_masked(one)
     for one in messages:
         body = one.body
         if isinstance(body, MissingReply):
             lost[False, one.sender, body.reason, ()].append(one.round)
         elif isinstance(body, UnstoredMessage):
-            is_masked = body.kind == "masked"
-            if not is_masked or any((one.round, reader) in clear for reader in one.readers):
+            is_alone = any(clear[one.round, reader] >= 0 for reader in one.readers)
+            if not _is_masked(one) or is_alone:
                 readers = tuple(sorted(one.readers - {one.sender}))
                 lost[True, one.sender, body.reason, readers].append(one.round)
     found = [
@@ -97,8 +101,8 @@ def _names(parties: Sequence[Party]) -> str:
     return ", ".join(map(make_printable, parties[:3])) + more
 
 
-def _readers_of_update(message: Message) -> frozenset[Party]:
-    return message.readers if isinstance(message.body, Update) else frozenset()
+def _is_masked(message: Message) -> bool:
+    return isinstance(message.body, UnstoredMessage) and message.body.kind == "masked"
 
 
 def _rounds_text(rounds: Sequence[int]) -> str:

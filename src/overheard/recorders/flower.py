@@ -30,6 +30,7 @@ from overheard.recorders.flower_messages import (
     read_other_replies,
     read_replies,
     read_requests,
+    sender_of,
     unrecorded_kinds,
 )
 from overheard.recorders.flower_mod import recording_mod
@@ -282,9 +283,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         for kind, others in read_other_replies(replies, self._sizes, self._reading).items():
             self._rounds.list_replies(others, kind)
         for reply in replies:
-            self._names.read_reply(
-                client(reply.metadata.src_node_id), partial(find_in_reply, reply)
-            )
+            self._names.read_reply(sender_of(reply), partial(find_in_reply, reply))
 
     def _end_round(self) -> None:
         self._rounds.end_round()

@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from overheard.recorders.flower_api import ArrayRecord, RecordDict
-from overheard.recorders.flower_arrays import PackedArray
+from overheard.recorders.flower_arrays import PackedArray, count_bytes
+from overheard.recorders.replies.differences import UnstorableError
+from overheard.recorders.replies.limits import (
+    ReplyLimits,
+    check_names,
+    check_records,
+    check_values,
+    copy_values,
+)
 from overheard.recorders.replies.secure_aggregation import SECURE_RECORD
 from overheard.recorders.reply_values import (
     SIZE_KEYS,
@@ -17,6 +25,26 @@ from overheard.recorders.reply_values import (
 FLOWERS_RECORDS = (SECURE_RECORD, "fitres.status", "evaluateres.status")
 """Records that Flower itself adds, which are no metadata of the app: keys and shares of secure
 aggregation, and the status of a reply of the older API."""
+
+
+def extract_reply_arrays(content: RecordDict, limits: ReplyLimits) -> dict[str, PackedArray]:
+    """Extract the arrays of a reply, after a check of their number and sizes.
+
+    Raises:
+        UnstorableError: if they are beyond the limits.
+
+    """
+    check_records(len(content))
+    records = content.array_records
+    check_names(records)
+    limits.check_count(sum(map(len, records.values())))
+    for record in records.values():
+        check_names(record)
+    arrays = extract_arrays(content)
+    if any(type(part.data) is not bytes for part in arrays.values()):
+        raise UnstorableError("an array in it is not serialized as bytes", "other")
+    limits.check_bytes(count_bytes(arrays))
+    return arrays
 
 
 def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
@@ -35,55 +63,66 @@ def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
     }
 
 
-def read_answer_metadata(
-    content: RecordDict, sizes: tuple[str, ...] = SIZE_KEYS
-) -> AnswerMetadata:
+Values = Mapping[str, Mapping[str, object]]
+"""The values of a message beside its arrays, by record and name."""
+
+
+def copy_reply_values(content: RecordDict) -> Values:
+    """Copy the values of a reply, after a check of their number.
+
+    Raises:
+        UnstorableError: if they are beyond the limits.
+
+    """
+    check_records(len(content))
+    records = _value_records(content)
+    check_values(sum(map(len, records.values())))
+    # Each value is one of a mapping that was just made.
+    return copy_values({name: dict(record) for name, record in records.items()})  # type: ignore[return-value]
+
+
+def read_answer_metadata(values: Values, sizes: tuple[str, ...] = SIZE_KEYS) -> AnswerMetadata:
     """Read the numbers in a reply's metrics and configuration; `name[0]`, ... for lists.
 
     Args:
-        content: content of the reply.
+        values: the values of the reply.
         sizes: names of the number of examples; the first valid one is used.
 
     """
-    return separate_values(_values(content), sizes)
+    return separate_values(_name_values(values), sizes)
 
 
 def read_config(content: RecordDict) -> dict[str, str]:
     """Read all metadata of a broadcast as text; bytes are replaced by their number."""
-    return describe_values(_values(content))
+    return describe_values(_name_values(_value_records(content)))
 
 
 def find_value(content: RecordDict, key: str) -> object:
     """Return the value under a key of the metadata; None if it has none."""
-    records: dict[str, Mapping[str, object]] = {
-        **content.metric_records,
-        **content.config_records,
-    }
+    check_records(len(content))
+    records = _value_records(content)
     return next((record[key] for record in records.values() if key in record), None)
 
 
-def read_numbers(content: RecordDict, record: str) -> dict[str, float]:
+def read_numbers(values: Values, record: str) -> dict[str, float]:
     """Return the finite numbers of one record of the metadata; none if there is none."""
-    records: dict[str, Mapping[str, object]] = {
-        **content.metric_records,
-        **content.config_records,
-    }
-    return dict(separate_values(records.get(record, {}).items(), ()).metrics)
+    return dict(separate_values(values.get(record, {}).items(), ()).metrics)
 
 
-def _values(content: RecordDict) -> Iterator[tuple[str, object]]:
+def _value_records(content: RecordDict) -> dict[str, Mapping[str, object]]:
+    """Return all records of values but those that Flower itself adds."""
+    records: dict[str, Mapping[str, object]]
+    records = {**content.metric_records, **content.config_records}
+    return {name: one for name, one in records.items() if name not in FLOWERS_RECORDS}
+
+
+def _name_values(records: Values) -> Iterator[tuple[str, object]]:
     """Yield every value with its name, or with `record/name` if two records have the name."""
-    records: dict[str, Mapping[str, object]] = {
-        **content.metric_records,
-        **content.config_records,
-    }
-    for name in FLOWERS_RECORDS:
-        records.pop(name, None)
     counts = Counter(name for record in records.values() for name in record)
     for key, record in records.items():
         for name, value in record.items():
             label = sanitize_text(name if counts[name] == 1 else f"{key}/{name}")
-            if isinstance(value, list):
+            if isinstance(value, list | tuple):
                 yield from ((f"{label}[{place}]", one) for place, one in enumerate(value))
             else:
                 yield label, value

@@ -5,11 +5,13 @@ from functools import partial
 from math import isfinite
 from time import time
 
-from overheard.core.parties import client
+from overheard.core.parties import Party, client
 from overheard.recorders.flower_api import ErrorCode, Message, Metadata
 from overheard.recorders.flower_arrays import PackedArrays
 from overheard.recorders.flower_contents import (
+    copy_reply_values,
     extract_arrays,
+    extract_reply_arrays,
     find_value,
     read_answer_metadata,
     read_config,
@@ -22,9 +24,13 @@ from overheard.recorders.flower_replies import (
     ReplyError,
     RequestKind,
 )
+from overheard.recorders.replies.limits import MAX_RECORDS, ReplyLimits, is_round_number
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
 from overheard.recorders.replies.secure_aggregation import MASKED_WEIGHTS, SECURE_RECORD
 from overheard.recorders.reply_values import SIZE_KEYS, sanitize_text
+
+UNKNOWN_NODE = Party("client/unknown")
+"""The sender of replies whose id is no valid one."""
 
 _CODES = {code: name for name, code in vars(ErrorCode).items() if isinstance(code, int)}
 
@@ -104,12 +110,13 @@ def _reply(
     message: Message, sizes: tuple[str, ...], reading: ReplyReading, received: float
 ) -> FlowerReply:
     metadata = message.metadata
+    reply_to = metadata.reply_to_message_id
     return FlowerReply(
-        client(metadata.src_node_id),
+        sender_of(message),
         partial(_read_content, message, sizes, reading),
         _seconds(metadata),
         received,
-        metadata.reply_to_message_id,
+        reply_to if type(reply_to) is str else "",
         _has_only_keys(message),
     )
 
@@ -127,7 +134,7 @@ def _has_only_keys(reply: Message) -> bool:
     """Return whether a reply has keys or shares of secure aggregation, and nothing else."""
     # Any error here comes from the sender's content.
     try:
-        if not reply.has_content():
+        if not reply.has_content() or len(reply.content) > MAX_RECORDS:
             return False
         secure = reply.content.config_records.get(SECURE_RECORD)
         return secure is not None and MASKED_WEIGHTS not in secure
@@ -136,22 +143,23 @@ def _has_only_keys(reply: Message) -> bool:
 
 
 def _read_content(
-    reply: Message, sizes: tuple[str, ...], reading: ReplyReading
+    reply: Message, sizes: tuple[str, ...], reading: ReplyReading, limits: ReplyLimits
 ) -> ReplyContent | ReplyError:
     if reply.has_error():
         code = reply.error.code
         return ReplyError(_CODES.get(code, f"error {code}"), reply.error.reason or "")
     content = reply.content
+    arrays, values = extract_reply_arrays(content, limits), copy_reply_values(content)
     records = list(content.array_records)
-    metadata = read_answer_metadata(content, sizes)
-    named = read_numbers(content, reading.scales) if isinstance(reading.scales, str) else {}
     began_in = find_value(content, reading.began_in) if reading.began_in else None
     return ReplyContent(
-        extract_arrays(content),
-        metadata,
+        arrays,
+        partial(read_answer_metadata, values, sizes),
         records[0] if len(records) == 1 else "",
-        reading.find_scales(metadata.metrics, named),
-        began_in if isinstance(began_in, int) else None,
+        partial(read_numbers, values, reading.scales)
+        if isinstance(reading.scales, str)
+        else dict,
+        began_in if is_round_number(began_in) else None,
     )
 
 
@@ -163,11 +171,24 @@ def _message_id(metadata: Metadata) -> str:
 
 def _kind(message: Message) -> str:
     """Return the kind of a message, such as "train" for "train" and "train.my_action"."""
-    kind: str = message.metadata.message_type.partition(".")[0]
-    return kind
+    kind = message.metadata.message_type
+    return kind.partition(".")[0] if type(kind) is str else ""
+
+
+def sender_of(reply: Message) -> Party:
+    """Return the node that a reply says it comes from, or one that stands for no valid id."""
+    number = reply.metadata.src_node_id
+    is_valid = type(number) is int and 0 <= number < 2**64
+    return client(number) if is_valid else UNKNOWN_NODE
 
 
 def _seconds(metadata: Metadata) -> float | None:
     """Return when a message was created; None if its value is invalid."""
     created = metadata.created_at
-    return float(created) if isinstance(created, int | float) and isfinite(created) else None
+    if type(created) not in (int, float):
+        return None
+    try:
+        return float(created) if isfinite(created) else None
+    # A whole number that no float can hold.
+    except OverflowError:
+        return None

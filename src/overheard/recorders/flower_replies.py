@@ -3,15 +3,25 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, final
 
-from overheard.core.messages import Aggregate, MessageBody, UnstoredMessage, Update
+from overheard.core.messages import (
+    Aggregate,
+    Evaluation,
+    MessageBody,
+    UnstoredKind,
+    UnstoredMessage,
+    Update,
+)
 from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import make_unstored
 from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, align_records
 from overheard.recorders.replies.differences import Scales, UnstorableError, list_names
+from overheard.recorders.replies.limits import ReplyLimits
 from overheard.recorders.replies.reply_reading import ReplyReading
-from overheard.recorders.replies.secure_aggregation import leads_to
+from overheard.recorders.replies.secure_aggregation import MASKED, leads_to
 from overheard.recorders.reply_values import AnswerMetadata
 
 RequestKind = Literal["train", "evaluate"]
@@ -49,18 +59,18 @@ class ReplyContent:
 
     Args:
         arrays: its arrays.
-        metadata: its metadata.
+        read_metadata: reads its metadata, on the thread of the writer.
         record: the name of its only record of arrays; "" = it has several, or no names.
-        scales: the scales of codes that the reply or the app states.
+        read_named: reads the numbers of the record that tells the scales of codes.
         began_in: number of the round whose model the client began from; None = not told.
         is_masked: whether the recorder found its arrays to be the mean of secure aggregation.
 
     """
 
     arrays: PackedArrays
-    metadata: AnswerMetadata
+    read_metadata: Callable[[], AnswerMetadata]
     record: str = ""
-    scales: Scales | None = None
+    read_named: Callable[[], Mapping[str, float]] = dict
     began_in: int | None = None
     is_masked: bool = False
 
@@ -72,11 +82,13 @@ class ReplyError:
     Args:
         name: its code.
         text: what the node says of it, which may quote its data.
+        has_arrays: whether it came with arrays all the same, which the server can read.
 
     """
 
     name: str
     text: str = ""
+    has_arrays: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +97,7 @@ class FlowerReply:
 
     Args:
         node: the node.
-        read: reads the content or the error, and may raise any error.
+        read: reads the content or the error within limits, and may raise any error.
         sent: when the reply was made, in seconds since 1970; None = unknown.
         received: when it arrived; None = unknown.
         reply_to: number of the request's message; "" = unknown.
@@ -94,7 +106,7 @@ class FlowerReply:
     """
 
     node: Party
-    read: Callable[[], ReplyContent | ReplyError]
+    read: Callable[[ReplyLimits], ReplyContent | ReplyError]
     sent: float | None = None
     received: float | None = None
     reply_to: str = ""
@@ -116,6 +128,83 @@ class OnceLog:
 
 
 @final
+class ClearText:
+    """What a reply tells beside its arrays, read once, on the thread of the writer.
+
+    Args:
+        content: the reply.
+        reading: how replies are read.
+        recipe: how clients train, to convert reported steps; None = unknown.
+        warnings: logs what is not recorded.
+
+    """
+
+    def __init__(
+        self,
+        content: ReplyContent,
+        reading: ReplyReading,
+        recipe: Recipe | None,
+        warnings: OnceLog,
+    ) -> None:
+        """Read nothing yet."""
+        self._content = content
+        self._reading = reading
+        self._recipe = recipe
+        self._warnings = warnings
+
+    @cached_property
+    def metadata(self) -> AnswerMetadata:
+        """The metadata of the reply; what is not recorded of it is logged."""
+        metadata = self._content.read_metadata()
+        if metadata.unrecorded:
+            self._warnings.warn(
+                "replies contain values that a transcript cannot store: NaN and infinities are "
+                "omitted"
+            )
+        if metadata.texts:
+            self._warnings.warn(
+                f"replies contain texts or bytes in clear text ({list_names(metadata.texts)}): "
+                "their names are recorded, and not their content",
+                "texts",
+            )
+        return metadata
+
+    @property
+    def scales(self) -> Scales | None:
+        """The scales of codes that the reply or the app states."""
+        return self._reading.find_scales(self.metadata.metrics, self._content.read_named())
+
+    @property
+    def examples(self) -> int | None:
+        """The number of training examples; None if none is told, or it cannot be read."""
+        # Any error here comes from the sender's content.
+        try:
+            return self._reading.count_examples(self.metadata.examples, self._recipe)
+        except Exception:
+            return None
+
+    def unstored(self, kind: UnstoredKind = "masked", reason: str = MASKED) -> UnstoredMessage:
+        """Return the reply as a message whose arrays are not stored."""
+        metadata = self.metadata
+        metrics = dict(metadata.metrics)
+        if self._reading.count_unit != "examples" and metadata.examples is not None:
+            metrics[metadata.size] = metadata.examples
+        return UnstoredMessage(kind, reason, self.examples, metrics, metadata.texts)
+
+    def evaluation(self) -> Evaluation:
+        """Return the reply as an evaluation."""
+        metadata = self.metadata
+        return Evaluation(metadata.metrics, metadata.examples, metadata.texts)
+
+    def listed(self, kind: UnstoredKind, reason: str) -> UnstoredMessage:
+        """Return the reply as one that answers no request to train."""
+        metadata = self.metadata
+        return UnstoredMessage(
+            kind, reason, metadata.examples, metadata.metrics, metadata.texts
+        )
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class UpdateReader:
     """Reads updates on the thread of the writer, to which it does not refer."""
@@ -124,18 +213,16 @@ class UpdateReader:
     reading: ReplyReading
     warnings: OnceLog
 
-    def read(
-        self, content: ReplyContent, start: PackedArrays, clear: UnstoredMessage
-    ) -> MessageBody:
+    def read(self, content: ReplyContent, start: PackedArrays, text: ClearText) -> MessageBody:
         """Return the update that a reply means, or else its clear text and why it has none."""
-        reading = self.reading
+        reading, clear = self.reading, text.unstored()
         if not content.arrays:
             return replace(clear, kind="other", reason="it has no arrays")
         # Any error here comes from the sender's content.
         try:
             sent = align_records(content.arrays, content.record, start)
             update = self.decoder.decode_update(
-                sent, start, reading.kind, reading.rate, content.scales
+                sent, start, reading.kind, reading.rate, text.scales
             )
         except Exception as error:
             unstored = make_unstored(error)
@@ -163,10 +250,11 @@ def decode_mean(
     mean: PackedArrays,
     start: PackedArrays,
     after: PackedArrays | None,
-    cohort: frozenset[Party],
-    examples: int | None,
+    masked: Mapping[Party, ClearText],
 ) -> Aggregate:
     """Decode the mean of masked replies; if `after` is given, it must lead to that model."""
+    known = [size for one in masked.values() if (size := one.examples) is not None]
+    examples = sum(known) if len(known) == len(masked) else None
     delta = decoder.decode_update(mean, start, reading.kind, reading.rate).delta
     if after is not None:
         models = [decoder.decode_model(one) for one in (start, after)]
@@ -174,4 +262,4 @@ def decode_mean(
             raise UnstorableError(
                 "all replies are one object, which does not lead to the next model", "weights"
             )
-    return Aggregate(delta, cohort, examples)
+    return Aggregate(delta, frozenset(masked), examples)

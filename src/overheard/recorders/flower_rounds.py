@@ -9,7 +9,6 @@ from typing import final
 
 from overheard.core.messages import (
     Broadcast,
-    Evaluation,
     Message,
     MessageBody,
     MissingReply,
@@ -22,18 +21,20 @@ from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays, count_bytes
 from overheard.recorders.flower_replies import (
+    ClearText,
     FlowerReply,
     FlowerRequest,
     OnceLog,
+    ReplyContent,
     ReplyError,
     RequestKind,
     UpdateReader,
     decode_mean,
 )
-from overheard.recorders.replies.differences import UnstorableError, list_names
+from overheard.recorders.replies.differences import UnstorableError
+from overheard.recorders.replies.limits import NO_MODEL, ReplyLimits
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
-from overheard.recorders.replies.secure_aggregation import MASKED
-from overheard.recorders.reply_values import AnswerMetadata, sanitize_text
+from overheard.recorders.reply_values import sanitize_text
 
 MAX_ERROR_LENGTH = 10_000
 """Most characters of an error's text that are recorded."""
@@ -90,7 +91,7 @@ class FlowerRoundRecorder:
         self._starts = deque[tuple[int, PackedArrays]](maxlen=MAX_STARTS)
         self._trained = 0
         # Replies that came before any round.
-        self._early: list[tuple[Party, UnstoredMessage, Timestamps]] = []
+        self._early: list[tuple[Party, Callable[[], MessageBody], Timestamps]] = []
         self._scribe = scribe
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
@@ -147,9 +148,11 @@ class FlowerRoundRecorder:
             # The requests for keys, which have no model, are not recorded either.
             elif not reply.has_only_keys:
                 self.warn_once(
-                    "replies that arrived after the end of their round are not stored"
+                    "replies that came after the end of their round, or twice, are not stored"
                 )
-                self._list_reply(reply, "it arrived after the end of its round")
+                self._list_reply(
+                    reply, "it answers no open request to its sender: it came late, or twice"
+                )
 
     def list_replies(self, replies: Sequence[FlowerReply], kind: str) -> None:
         """List replies to messages of a kind that a transcript cannot store."""
@@ -165,23 +168,21 @@ class FlowerRoundRecorder:
 
     def _list_reply(self, reply: FlowerReply, why: str) -> None:
         """Record the clear text of a reply that cannot be stored, and that it was read."""
+        body: Callable[[], MessageBody]
         # Any error here comes from the sender's content.
         try:
-            content = reply.read()
+            content = reply.read(NO_MODEL if self._open is None else self._open.limits)
         except Exception as error:
-            body = UnstoredMessage("other", f"{why}; {type(error).__name__} at reading it")
+            body = partial(UnstoredMessage, _kind_of(error), f"{why}; {_describe_fault(error)}")
         else:
             if isinstance(content, ReplyError):
-                return
-            kind: UnstoredKind = "weights" if content.arrays else "other"
-            metadata = content.metadata
-            body = UnstoredMessage(
-                kind,
-                why,
-                metadata.examples,
-                metadata.metrics,
-                metadata.texts,
-            )
+                if not content.has_arrays:
+                    return
+                body = partial(UnstoredMessage, "weights", why)
+            else:
+                kind: UnstoredKind = "weights" if content.arrays else "other"
+                text = ClearText(content, self._reading, self._recipe, self._warnings)
+                body = partial(text.listed, kind, why)
         times = Timestamps(reply.sent, reply.received)
         self._early.append((reply.node, body, times))
         if self._open is not None:
@@ -189,7 +190,7 @@ class FlowerRoundRecorder:
 
     def _write_early(self) -> None:
         for node, body, times in self._early:
-            self._scribe.write(node, _TO_SERVER, partial(replace, body), times=times)
+            self._scribe.write(node, _TO_SERVER, body, times=times)
         self._early.clear()
 
     def end_round(self) -> None:
@@ -210,7 +211,10 @@ class FlowerRoundRecorder:
         if self._open is None or self._open.is_trained:
             self._begin(parts)
             self._scribe.write(
-                SERVER, frozenset(), partial(_decode_broadcast, self._decoder, parts, {})
+                SERVER,
+                frozenset(),
+                partial(_decode_broadcast, self._decoder, parts, {}),
+                size=count_bytes(parts),
             )
             self._scribe.commit()
 
@@ -292,9 +296,6 @@ class FlowerRoundRecorder:
             after: the next model; None = it is `mean`.
 
         """
-        sizes = list(begun.masked.values())
-        known = [size for size in sizes if size is not None]
-        total = sum(known) if len(known) == len(sizes) else None
         make = partial(
             decode_mean,
             self._decoder,
@@ -302,8 +303,7 @@ class FlowerRoundRecorder:
             mean,
             begun.parts,
             after if self._adds_mean else None,
-            frozenset(begun.masked),
-            total,
+            dict(begun.masked),
         )
         self._scribe.write(COHORT, _TO_SERVER, make, size=count_bytes(mean))
 
@@ -317,48 +317,57 @@ class FlowerRoundRecorder:
             frozenset(request.node for request in requests),
             partial(_decode_broadcast, self._decoder, begun.parts, first.config),
             times=Timestamps(first.sent),
+            size=count_bytes(begun.parts),
         )
 
     def _answer(self, request: FlowerRequest, reply: FlowerReply) -> None:
-        readers = _TO_SERVER
-
-        def write(body: Callable[[], MessageBody], size: int = 0) -> None:
-            times = Timestamps(reply.sent, reply.received)
-            self._scribe.write(request.node, readers, body, times=times, size=size)
-
+        limits = ReplyLimits.of_model(len(request.parts), count_bytes(request.parts))
+        size, readers = 0, _TO_SERVER
+        body: Callable[[], MessageBody]
         # Any error here comes from the sender's content.
         try:
-            content = reply.read()
+            content = reply.read(limits)
+            if isinstance(content, ReplyError):
+                body = self._read_error(request, content)
+            else:
+                body = self._read_answer(request, content)
+                size = count_bytes(content.arrays)
+                # At the client, the reply is not masked yet.
+                is_clear = request.kind == "train" and bool(content.arrays)
+                if request.is_secure and self._is_at_client and is_clear:
+                    readers = frozenset()
         except Exception as error:
-            kind = type(error).__name__
-            return write(partial(UnstoredMessage, "other", f"{kind} at reading it"))
-        if isinstance(content, ReplyError):
-            return write(partial(MissingReply, self._reason(request, content)))
-        metadata = content.metadata
-        self._warn_of(metadata)
+            body = partial(UnstoredMessage, _kind_of(error), _describe_fault(error))
+        times = Timestamps(reply.sent, reply.received)
+        self._scribe.write(request.node, readers, body, times=times, size=size)
+
+    def _read_error(
+        self, request: FlowerRequest, error: ReplyError
+    ) -> Callable[[], MessageBody]:
+        """Return the body of an error; one that comes with arrays is no missing reply."""
+        reason = self._reason(request, error)
+        if error.has_arrays:
+            why = f"it came with an error, {reason}, and with arrays all the same"
+            return partial(UnstoredMessage, "weights", why)
+        return partial(MissingReply, reason)
+
+    def _read_answer(
+        self, request: FlowerRequest, content: ReplyContent
+    ) -> Callable[[], MessageBody]:
+        """Return what makes the body of a reply, on the thread of the writer."""
+        text = ClearText(content, self._reading, self._recipe, self._warnings)
         if request.kind == "evaluate":
-            body = Evaluation(metadata.metrics, metadata.examples, metadata.texts)
-            return write(partial(replace, body))
-        examples = self._reading.count_examples(metadata.examples, self._recipe)
-        metrics = dict(metadata.metrics)
-        if self._reading.count_unit != "examples" and metadata.examples is not None:
-            metrics[metadata.size] = metadata.examples
-        clear = UnstoredMessage("masked", MASKED, examples, metrics, metadata.texts)
+            return text.evaluation
         # What the server asked for decides, and not what a client says of its own reply.
         if content.is_masked or (request.is_secure and not content.arrays):
             if self._open is not None:
-                self._open.masked[request.node] = examples
-            return write(partial(replace, clear))
+                self._open.masked[request.node] = text
+            return text.unstored
         try:
             start = self._find_start(content.began_in, request.parts)
         except UnstorableError as error:
-            return write(partial(replace, clear, kind=error.kind, reason=str(error)))
-        if request.is_secure and self._is_at_client:
-            # The reply is not masked yet.
-            readers = frozenset()
-        return write(
-            partial(self._updates.read, content, start, clear), count_bytes(content.arrays)
-        )
+            return partial(text.unstored, error.kind, str(error))
+        return partial(self._updates.read, content, start, text)
 
     def _find_start(self, began_in: int | None, parts: PackedArrays) -> PackedArrays:
         """Return the model that a client began from, by the round that its reply tells."""
@@ -377,28 +386,15 @@ class FlowerRoundRecorder:
             "weights",
         )
 
-    def _warn_of(self, metadata: AnswerMetadata) -> None:
-        if metadata.unrecorded:
-            self.warn_once(
-                "replies contain values that a transcript cannot store: NaN and infinities are "
-                "omitted"
-            )
-        if metadata.texts:
-            self.warn_once(
-                f"replies contain texts or bytes in clear text ({list_names(metadata.texts)}): "
-                "their names are recorded, and not their content",
-                once_per="texts",
-            )
-
     def _reason(self, request: FlowerRequest, error: ReplyError) -> str:
         reason = error.name if request.kind == "train" else f"{request.kind}: {error.name}"
         if self._keeps_error_texts and error.text:
             return f"{reason}: {sanitize_text(error.text, MAX_ERROR_LENGTH)}"
         return reason
 
-    def warn_once(self, what: str, *, once_per: str = "") -> None:
-        """Log a warning, unless it, or another one of its kind, was logged already."""
-        self._warnings.warn(what, once_per)
+    def warn_once(self, what: str) -> None:
+        """Log a warning, unless it was logged already."""
+        self._warnings.warn(what)
 
 
 @dataclass(slots=True)
@@ -410,7 +406,12 @@ class _OpenRound:
     is_answered: bool = False
     waiting: list[FlowerRequest] = field(default_factory=list)
     unannounced: list[FlowerRequest] = field(default_factory=list)
-    masked: dict[Party, int | None] = field(default_factory=dict)
+    masked: dict[Party, ClearText] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> ReplyLimits:
+        """The limits on replies to the model of the round."""
+        return ReplyLimits.of_model(len(self.parts), count_bytes(self.parts))
 
     def accepts(self, kind: RequestKind, parts: PackedArrays) -> bool:
         """Return whether a model to train or evaluate belongs to this round."""
@@ -425,13 +426,21 @@ class _OpenRound:
         self.unannounced.extend(requests)
 
     def match_replies(self, replies: Sequence[FlowerReply]) -> list[FlowerRequest | None]:
-        """Return the request of each reply, and remove it from the outstanding ones."""
+        """Return the request of each reply, and remove it from the outstanding ones.
+
+        A reply to the request of another node answers none, so that no node can take the place
+        of another one.
+        """
         by_id = {one.message_id(): one for one in self.waiting}
         by_id.pop("", None)
         by_node = {one.node: one for one in self.waiting if not one.message_id()}
         found = list[FlowerRequest | None]()
         for reply in replies:
-            one = by_id.pop(reply.reply_to, None) or by_node.pop(reply.node, None)
+            one = by_id.get(reply.reply_to)
+            if one is not None and one.node == reply.node:
+                del by_id[reply.reply_to]
+            else:
+                one = by_node.pop(reply.node, None)
             found.append(one)
             self.is_answered |= one is not None and one.kind == "train"
         matched = {id(one) for one in found}
@@ -442,6 +451,17 @@ class _OpenRound:
         """Drop the outstanding requests."""
         self.waiting.clear()
         self.is_answered = True
+
+
+def _kind_of(error: Exception) -> UnstoredKind:
+    return error.kind if isinstance(error, UnstorableError) else "other"
+
+
+def _describe_fault(error: Exception) -> str:
+    """Return why a reply cannot be read; only our own errors have a text that we know."""
+    if isinstance(error, UnstorableError):
+        return str(error)
+    return f"{type(error).__name__} at reading it"
 
 
 def _decode_broadcast(

@@ -36,10 +36,17 @@ from overheard.recorders.flower_replies import (
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
 from overheard.recorders.replies.array_names import ArrayNames
-from overheard.recorders.replies.differences import ReplyKind, Scales
+from overheard.recorders.replies.differences import ReplyKind, Scales, UnstorableError
+from overheard.recorders.replies.limits import ReplyLimits, copy_values, is_round_number
 from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 from overheard.recorders.replies.secure_aggregation import are_one_object
-from overheard.recorders.reply_values import describe_values, sanitize_text, separate_values
+from overheard.recorders.reply_values import (
+    AnswerMetadata,
+    NamedValue,
+    describe_values,
+    sanitize_text,
+    separate_values,
+)
 from overheard.recorders.run_info import RunInfo
 from overheard.recorders.stated_algorithm import adds_mean, describe_algorithm
 
@@ -361,19 +368,22 @@ class _StrategyRecorder:
             self._names.read_reply(_party(proxy), partial(_find_metric, reply))
         self._names.write()
 
-    def _read(self, reply: FitRes | EvaluateRes, is_masked: bool) -> ReplyContent:
+    def _read(
+        self, reply: FitRes | EvaluateRes, is_masked: bool, limits: ReplyLimits
+    ) -> ReplyContent:
         """Read a reply, whose content is untrusted."""
-        values = [(_SIZE, reply.num_examples), *_named(reply.metrics)]
+        metrics = copy_values(reply.metrics or {})
+        values: list[NamedValue] = [(_SIZE, reply.num_examples)]
         if isinstance(reply, EvaluateRes):
             values.append(("loss", reply.loss))
-            return ReplyContent({}, separate_values(values, (_SIZE,)))
-        metadata = separate_values(values, (_SIZE,))
-        began_in = reply.metrics.get(self._reading.began_in) if self._reading.began_in else None
+            return ReplyContent({}, partial(_separate, values, metrics))
+        began_in = metrics.get(self._reading.began_in) if self._reading.began_in else None
+        if not is_masked:
+            _check_parameters(reply.parameters, limits)
         return ReplyContent(
             {} if is_masked else self._pack(reply.parameters, len(self._sent)),
-            metadata,
-            scales=self._reading.find_scales(metadata.metrics, {}),
-            began_in=began_in if isinstance(began_in, int) else None,
+            partial(_separate, values, metrics),
+            began_in=began_in if is_round_number(began_in) else None,
             is_masked=is_masked,
         )
 
@@ -414,16 +424,35 @@ def _party(proxy: ClientProxy) -> Party:
     return Party(f"client/{number}")
 
 
-def _named(values: Mapping[str, Scalar] | None) -> Iterator[tuple[str, object]]:
+def _check_parameters(parameters: Parameters, limits: ReplyLimits) -> None:
+    """Refuse the arrays of a reply that are beyond the limits, before they are copied."""
+    tensors = parameters.tensors
+    if type(tensors) is not list:
+        raise UnstorableError("its arrays are no list", "other")
+    limits.check_count(len(tensors))
+    if any(type(one) is not bytes for one in tensors):
+        raise UnstorableError("an array in it is not serialized as bytes", "other")
+    limits.check_bytes(sum(map(len, tensors)))
+
+
+def _separate(
+    values: Sequence[tuple[str, object]], metrics: Mapping[str, object]
+) -> AnswerMetadata:
+    return separate_values([*values, *_named(metrics)], (_SIZE,))
+
+
+def _named(values: Mapping[str, object] | None) -> Iterator[tuple[str, object]]:
     """Yield every value with a plain name."""
     for name, value in (values or {}).items():
-        yield sanitize_text(str(name)), value
+        yield sanitize_text(name if type(name) is str else f"<{type(name).__name__}>"), value
 
 
-def _read_error(reply: FitRes | EvaluateRes) -> ReplyError:
+def _read_error(reply: FitRes | EvaluateRes, _: ReplyLimits) -> ReplyError:
     """Read the status of a reply without success."""
     status = reply.status
-    return ReplyError(sanitize_text(str(status.code.name)), str(status.message))
+    has_arrays = isinstance(reply, FitRes) and bool(reply.parameters.tensors)
+    name, text = sanitize_text(str(status.code.name)), status.message
+    return ReplyError(name, text if type(text) is str else "", has_arrays)
 
 
 def _find_metric(reply: FitRes | EvaluateRes, key: str) -> object:

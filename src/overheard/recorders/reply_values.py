@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+from overheard.recorders.replies.limits import PLAIN_NUMBERS
+
 SIZE_KEYS = ("num-examples", "num_examples")
 """Names under which Flower's current and earlier strategies look for the number of examples."""
 
@@ -76,7 +78,7 @@ def separate_values(
         number = _number(value)
         if number is not None:
             metrics[name] = number
-        elif isinstance(value, str | bytes):
+        elif type(value) in (str, bytes):
             # A list of texts has one name.
             texts[_PLACE.sub("", name)] = None
         else:
@@ -99,9 +101,10 @@ def read_numbers_of_text(name: str, value: object) -> Iterator[NamedValue]:
 
 def _parse_numbers(value: object) -> list[object] | dict[object, object] | None:
     """Return the two or more numbers that a text lists; None if it does anything else."""
-    if isinstance(value, bytes):
+    # A class derived from these may run any code.
+    if type(value) is bytes:
         value = value[: MAX_NUMBERS_LENGTH + 1].decode(errors="replace")
-    if not isinstance(value, str) or len(value) > MAX_NUMBERS_LENGTH:
+    if type(value) is not str or len(value) > MAX_NUMBERS_LENGTH:
         return None
     text = value.strip()
     # Not nested, so that reading it is cheap whatever it contains.
@@ -139,10 +142,10 @@ def sanitize_text(text: str, max_length: int = MAX_LENGTH) -> str:
 
 def _number(value: object) -> float | None:
     """Return the value if it is a finite number, else None."""
-    if not isinstance(value, int | float):
+    if type(value) not in PLAIN_NUMBERS:
         return None
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]
     except OverflowError:
         return None
     return number if isfinite(number) else None
