@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 import torch
@@ -206,18 +206,70 @@ def test_updates_of_an_unrecorded_model_are_unstored(tmp_path: Path) -> None:
 def test_a_hanging_disk_delays_the_run_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "DISK_TIMEOUT", 0.05)
+    for name in ("MAX_WAIT", "MAX_END_WAIT", "MAX_LIST_WAIT"):
+        monkeypatch.setattr(module, name, 0.05)
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     hangs = threading.Event()
     scribe = AsyncWriter(tmp_path, FACTS)
     scribe.begin_round([SERVER])
     scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
-    scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
+    begin = monotonic()
+    for _ in range(1000):
+        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
     scribe.close()
+    assert monotonic() - begin < 2.0
     hangs.set()
     assert scribe.stopped is not None
-    assert "0.05 s" in scribe.stopped
+    assert "0.1 s" in scribe.stopped
     assert caplog.text.count("the recording stops here") == 1
+
+
+def test_what_a_slow_disk_gives_up_is_listed_and_the_recording_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "MAX_WAIT", 0.02)
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
+    hangs = threading.Event()
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER])
+    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
+    for number in range(3):
+        scribe.write(client(number), TO_SERVER, provider(Update(MODEL)), size=8)
+    hangs.set()
+    scribe.close()
+    assert scribe.stopped is None
+    given_up = UnstoredMessage("other", "the disk was too slow")
+    assert bodies(tmp_path)[1:] == [given_up] * 3
+    assert caplog.text.count("is too slow") == 1
+
+
+def test_what_is_left_when_the_run_ends_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_END_WAIT", 0.05)
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER])
+    scribe.write(SERVER, frozenset(), lambda: (sleep(0.2), Broadcast(MODEL))[1])
+    scribe.write(client(0), TO_SERVER, provider(Update(MODEL)), size=8)
+    scribe.close()
+    assert scribe.stopped is None
+    assert bodies(tmp_path)[1] == UnstoredMessage("other", "the disk was too slow")
+
+
+def test_too_many_waiting_messages_stop_the_recording_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PENDING_CALLS", 3)
+    hangs = threading.Event()
+    scribe = AsyncWriter(tmp_path, FACTS)
+    scribe.begin_round([SERVER])
+    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1])
+    for _ in range(5):
+        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")))
+    hangs.set()
+    scribe.close()
+    assert scribe.stopped is not None
+    assert "messages wait for" in scribe.stopped
 
 
 def test_the_run_waits_if_too_much_is_pending(

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import final
 
 from overheard.archive.excerpt import printable_excerpt
@@ -39,13 +40,25 @@ from overheard.recorders.run_folder import claim_folder
 from overheard.recorders.run_info import RunInfo
 
 MAX_PENDING_BYTES = 2**30
-"""Most bytes of weights that may wait to be written; beyond that the run waits for the disk."""
+"""Most bytes of messages that may wait to be written; then the run waits for the disk."""
 
-DISK_TIMEOUT = 120.0
-"""Seconds without a written message after which the disk counts as unresponsive."""
+MAX_PENDING_CALLS = 100_000
+"""Most messages that may wait to be written, of any size; beyond that the recording stops."""
+
+MAX_WAIT = 120.0
+"""Seconds that a run waits for the disk, all waits together; then messages are given up."""
+
+MAX_END_WAIT = 120.0
+"""Seconds that the end of a run waits for the disk; then what is left is given up."""
+
+MAX_LIST_WAIT = 60.0
+"""Seconds that the end of a run waits until the messages that were given up are listed."""
 
 CLOSE_TIMEOUT = 1.0
 """Seconds to wait for the end of the writer thread."""
+
+TOO_SLOW = "the disk was too slow"
+"""Why a message that was given up is not recorded."""
 
 _LOG = logging.getLogger("overheard")
 
@@ -56,7 +69,12 @@ class AsyncWriter:
 
     Each call returns at once, unless more than `MAX_PENDING_BYTES` bytes wait. An error such as
     a full disk ends the recording with a warning (see `stopped`), but never the run. Committed
-    rounds stay readable. An unresponsive disk delays the run by `DISK_TIMEOUT` seconds once.
+    rounds stay readable.
+
+    A slow or hanging disk delays the run by at most five minutes in all: `MAX_WAIT` seconds
+    while it goes on, summed over all calls, and `MAX_END_WAIT` and `MAX_LIST_WAIT` at its end.
+    A message that does not fit after that is given up: it is recorded as one that is not
+    stored, since the disk was too slow, and the recording goes on.
 
     A message whose content cannot be recorded, for example with NaN, with an impossible number
     of examples or with tensors of another model than the broadcast, is recorded as one that is
@@ -144,7 +162,9 @@ class AsyncWriter:
             size: bytes that `body` keeps in memory until it is called.
 
         """
-        self._queue.put(partial(self._queue.write, sender, readers, body, times), size)
+        queue = self._queue
+        call = partial(queue.write, sender, readers, body, times)
+        queue.put(call, size, partial(queue.write, sender, readers, _give_up, times))
 
     def commit(self) -> None:
         """Commit the messages so far; more messages of the round may follow."""
@@ -165,10 +185,18 @@ class AsyncWriter:
 
 @dataclass(frozen=True, slots=True)
 class _QueuedCall:
-    """A call for the writer thread, and the bytes that it keeps in memory."""
+    """A call for the writer thread.
+
+    Args:
+        call: the call.
+        size: the bytes that it keeps in memory.
+        fallback: what lists its message if it is given up; None = it keeps no message.
+
+    """
 
     call: Callable[[], None]
     size: int
+    fallback: Callable[[], None] | None = None
 
 
 @final
@@ -194,7 +222,8 @@ class _Queue:
         self._goes_on = is_resumed
         self._tasks = deque[_QueuedCall]()
         self._pending = 0
-        self._done = 0
+        self._waited = 0.0
+        self._given_up = 0
         self._is_left = False
         self._is_over = False
         self._changed = threading.Condition()
@@ -207,17 +236,43 @@ class _Queue:
         self._check: RoundCheck | None = None
         self._messages: list[Message] = []
 
-    def put(self, call: Callable[[], None], size: int) -> None:
+    def put(
+        self, call: Callable[[], None], size: int, fallback: Callable[[], None] | None = None
+    ) -> None:
+        queued = _QueuedCall(call, size, fallback)
         with self._changed:
-            # A call above the limit is accepted when nothing else waits.
-            self._wait_until(
-                lambda: not self._pending or self._pending + size <= MAX_PENDING_BYTES
-            )
+            if not self._fits(size):
+                begin = monotonic()
+                self._wait(lambda: self._fits(size), MAX_WAIT - self._waited)
+                self._waited += monotonic() - begin
+                if not self._fits(size):
+                    queued = self._give_up(queued)
             if self._is_left or self._is_over:
                 return
-            self._tasks.append(_QueuedCall(call, size))
-            self._pending += size
+            if len(self._tasks) >= MAX_PENDING_CALLS:
+                self.stop(f"{len(self._tasks):,} messages wait for {self.folder}")
+                return
+            self._tasks.append(queued)
+            self._pending += queued.size
             self._changed.notify_all()
+
+    def _fits(self, size: int) -> bool:
+        """Return whether a call may wait; one above the limit may if nothing else waits."""
+        return not size or not self._pending or self._pending + size <= MAX_PENDING_BYTES
+
+    def _give_up(self, queued: _QueuedCall) -> _QueuedCall:
+        """Return the call that lists a message, in place of the one that records it."""
+        # A message without content takes no time to write.
+        if queued.fallback is None or not queued.size:
+            return queued
+        if not self._given_up:
+            _LOG.warning(
+                "overheard: the disk of %s is too slow: messages that do not fit into memory "
+                "are listed, and their content is not recorded; the run waits for it no longer",
+                self.folder,
+            )
+        self._given_up += 1
+        return _QueuedCall(queued.fallback, 0)
 
     def close(self, writer: threading.Thread) -> None:
         with self._changed:
@@ -226,7 +281,13 @@ class _Queue:
             # Garbage may be collected on any thread, including the writer thread.
             if threading.current_thread() is writer:
                 return
-            self._wait_until(lambda: False)
+            self._wait(lambda: False, MAX_END_WAIT)
+            if not self._is_over:
+                self._tasks = deque(map(self._give_up, self._tasks))
+                self._wait(lambda: False, MAX_LIST_WAIT)
+            if not self._is_over:
+                waited = MAX_END_WAIT + MAX_LIST_WAIT
+                self.stop(f"nothing could be written to {self.folder} for {waited:g} s")
         # A thread that frees tensors while the program ends would abort it.
         writer.join(CLOSE_TIMEOUT)
 
@@ -248,7 +309,6 @@ class _Queue:
                 task.call()
                 with self._changed:
                     self._pending -= task.size
-                    self._done += 1
                     self._changed.notify_all()
                 # Freed before waiting for the next call, as its data may be large.
                 del task
@@ -309,18 +369,9 @@ class _Queue:
         if self._recorder is not None:
             write_text(self.folder / name, text, inside=self.folder)
 
-    def _wait_until(self, is_met: Callable[[], bool]) -> None:
-        """Wait for a condition, the end of the recording, or an unresponsive disk."""
-        done = -1
-        while not (self._is_over or is_met()):
-            if done == self._done:
-                self.stop(f"nothing could be written to {self.folder} for {DISK_TIMEOUT:g} s")
-                return
-            done = self._done
-            self._changed.wait_for(
-                lambda: self._is_over or is_met() or self._done != done,  # noqa: B023
-                DISK_TIMEOUT,
-            )
+    def _wait(self, is_met: Callable[[], bool], seconds: float) -> None:
+        """Wait for a condition or the end of the recording, for so many seconds at most."""
+        self._changed.wait_for(lambda: self._is_over or is_met(), max(0.0, seconds))
 
     def _round(self, left_out: tuple[str, ...]) -> OpenRound:
         """Return the open round; its first message opens it, and the run's first the folder."""
@@ -369,6 +420,13 @@ class _Queue:
                 "round" if rounds == 1 else "rounds",
                 self.folder.absolute(),
             )
+            if self._given_up:
+                self._log.warning(
+                    "overheard: the run waited %.0f s for the disk; %d messages are listed "
+                    "without their content, as it was too slow",
+                    self._waited,
+                    self._given_up,
+                )
 
     def _number(self) -> int:
         assert self._recorder is not None, "a round is open"
@@ -381,6 +439,10 @@ class _Queue:
             if self._is_over or not self._tasks:
                 return None
             return self._tasks.popleft()
+
+
+def _give_up() -> UnstoredMessage:
+    return UnstoredMessage("other", TOO_SLOW)
 
 
 def make_unstored(error: Exception) -> UnstoredMessage:

@@ -7,6 +7,7 @@ from overheard.recorders.flower_api import ArrayRecord, RecordDict
 from overheard.recorders.flower_arrays import PackedArray, count_bytes
 from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.replies.limits import (
+    CopiedValues,
     ReplyLimits,
     check_names,
     check_records,
@@ -67,7 +68,7 @@ Values = Mapping[str, Mapping[str, object]]
 """The values of a message beside its arrays, by record and name."""
 
 
-def copy_reply_values(content: RecordDict) -> Values:
+def copy_reply_values(content: RecordDict) -> CopiedValues:
     """Copy the values of a reply, after a check of their number.
 
     Raises:
@@ -77,8 +78,12 @@ def copy_reply_values(content: RecordDict) -> Values:
     check_records(len(content))
     records = _value_records(content)
     check_values(sum(map(len, records.values())))
-    # Each value is one of a mapping that was just made.
-    return copy_values({name: dict(record) for name, record in records.items()})  # type: ignore[return-value]
+    return copy_values({name: dict(record) for name, record in records.items()})
+
+
+def read_copied_values(copied: CopiedValues) -> Values:
+    """Return the copied values of a reply by record."""
+    return {name: one for name, one in copied.values.items() if isinstance(one, dict)}
 
 
 def read_answer_metadata(values: Values, sizes: tuple[str, ...] = SIZE_KEYS) -> AnswerMetadata:

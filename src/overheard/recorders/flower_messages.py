@@ -7,7 +7,7 @@ from time import time
 
 from overheard.core.parties import Party, client
 from overheard.recorders.flower_api import ErrorCode, Message, Metadata
-from overheard.recorders.flower_arrays import PackedArrays
+from overheard.recorders.flower_arrays import PackedArrays, count_bytes
 from overheard.recorders.flower_contents import (
     copy_reply_values,
     extract_arrays,
@@ -15,6 +15,7 @@ from overheard.recorders.flower_contents import (
     find_value,
     read_answer_metadata,
     read_config,
+    read_copied_values,
     read_numbers,
 )
 from overheard.recorders.flower_replies import (
@@ -149,7 +150,8 @@ def _read_content(
         code = reply.error.code
         return ReplyError(_CODES.get(code, f"error {code}"), reply.error.reason or "")
     content = reply.content
-    arrays, values = extract_reply_arrays(content, limits), copy_reply_values(content)
+    arrays, copied = extract_reply_arrays(content, limits), copy_reply_values(content)
+    values = read_copied_values(copied)
     records = list(content.array_records)
     began_in = find_value(content, reading.began_in) if reading.began_in else None
     return ReplyContent(
@@ -160,6 +162,7 @@ def _read_content(
         if isinstance(reading.scales, str)
         else dict,
         began_in if is_round_number(began_in) else None,
+        size=count_bytes(arrays) + copied.size,
     )
 
 

@@ -64,6 +64,7 @@ class ReplyContent:
         read_named: reads the numbers of the record that tells the scales of codes.
         began_in: number of the round whose model the client began from; None = not told.
         is_masked: whether the recorder found its arrays to be the mean of secure aggregation.
+        size: bytes in memory until it is read.
 
     """
 
@@ -73,6 +74,7 @@ class ReplyContent:
     read_named: Callable[[], Mapping[str, float]] = dict
     began_in: int | None = None
     is_masked: bool = False
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class FlowerRoundRecorder:
         self._starts = deque[tuple[int, PackedArrays]](maxlen=MAX_STARTS)
         self._trained = 0
         # Replies that came before any round.
-        self._early: list[tuple[Party, Callable[[], MessageBody], Timestamps]] = []
+        self._early: list[_EarlyReply] = []
         self._scribe = scribe
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
@@ -169,6 +169,7 @@ class FlowerRoundRecorder:
     def _list_reply(self, reply: FlowerReply, why: str) -> None:
         """Record the clear text of a reply that cannot be stored, and that it was read."""
         body: Callable[[], MessageBody]
+        size = 0
         # Any error here comes from the sender's content.
         try:
             content = reply.read(NO_MODEL if self._open is None else self._open.limits)
@@ -182,15 +183,15 @@ class FlowerRoundRecorder:
             else:
                 kind: UnstoredKind = "weights" if content.arrays else "other"
                 text = ClearText(content, self._reading, self._recipe, self._warnings)
-                body = partial(text.listed, kind, why)
+                body, size = partial(text.listed, kind, why), content.size
         times = Timestamps(reply.sent, reply.received)
-        self._early.append((reply.node, body, times))
+        self._early.append(_EarlyReply(reply.node, body, times, size))
         if self._open is not None:
             self._write_early()
 
     def _write_early(self) -> None:
-        for node, body, times in self._early:
-            self._scribe.write(node, _TO_SERVER, body, times=times)
+        for one in self._early:
+            self._scribe.write(one.node, _TO_SERVER, one.body, times=one.times, size=one.size)
         self._early.clear()
 
     def end_round(self) -> None:
@@ -331,7 +332,7 @@ class FlowerRoundRecorder:
                 body = self._read_error(request, content)
             else:
                 body = self._read_answer(request, content)
-                size = count_bytes(content.arrays)
+                size = content.size
                 # At the client, the reply is not masked yet.
                 is_clear = request.kind == "train" and bool(content.arrays)
                 if request.is_secure and self._is_at_client and is_clear:
@@ -395,6 +396,17 @@ class FlowerRoundRecorder:
     def warn_once(self, what: str) -> None:
         """Log a warning, unless it was logged already."""
         self._warnings.warn(what)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _EarlyReply:
+    """A reply that is listed as soon as a round is open."""
+
+    node: Party
+    body: Callable[[], MessageBody]
+    times: Timestamps
+    size: int
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.flower_arrays import PackedArray, PackedArrays
+from overheard.recorders.flower_arrays import PackedArray, PackedArrays, count_bytes
 from overheard.recorders.flower_replies import (
     FlowerReply,
     FlowerRequest,
@@ -372,19 +372,22 @@ class _StrategyRecorder:
         self, reply: FitRes | EvaluateRes, is_masked: bool, limits: ReplyLimits
     ) -> ReplyContent:
         """Read a reply, whose content is untrusted."""
-        metrics = copy_values(reply.metrics or {})
+        copied = copy_values(reply.metrics or {})
+        metrics, size = copied.values, copied.size
         values: list[NamedValue] = [(_SIZE, reply.num_examples)]
         if isinstance(reply, EvaluateRes):
             values.append(("loss", reply.loss))
-            return ReplyContent({}, partial(_separate, values, metrics))
+            return ReplyContent({}, partial(_separate, values, metrics), size=size)
         began_in = metrics.get(self._reading.began_in) if self._reading.began_in else None
         if not is_masked:
             _check_parameters(reply.parameters, limits)
+        arrays = {} if is_masked else self._pack(reply.parameters, len(self._sent))
         return ReplyContent(
-            {} if is_masked else self._pack(reply.parameters, len(self._sent)),
+            arrays,
             partial(_separate, values, metrics),
             began_in=began_in if is_round_number(began_in) else None,
             is_masked=is_masked,
+            size=count_bytes(arrays) + size,
         )
 
     def _pack(self, parameters: Parameters, expected: int = 0) -> dict[str, PackedArray]:

@@ -4,7 +4,7 @@ A check costs the server's thread at most `MAX_VALUES` steps, whatever a reply h
 for lengths and sizes and follows nothing. What is beyond a limit is not copied and not read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard, final
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from overheard.recorders.replies.differences import UnstorableError
 
-MAX_VALUES = 20_000
+MAX_VALUES = 10_000
 """Most values of a reply beside its tensors: numbers, texts, and the members of lists."""
 
 MAX_RECORDS = 1000
@@ -20,6 +20,12 @@ MAX_RECORDS = 1000
 
 MAX_NAME_CHARACTERS = 1_000_000
 """Most characters of all names in a reply."""
+
+MAX_TEXT_CHARACTERS = 1_000_000
+"""Most characters of all texts in a reply that are searched for numbers; others are named."""
+
+VALUE_BYTES = 100
+"""Bytes in memory of a number with its name, roughly."""
 
 MAX_DEPTH = 4
 """Most levels of nested values that are read; what is deeper is not."""
@@ -108,31 +114,70 @@ def is_round_number(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 2**53
 
 
-def copy_values(values: Mapping[str, object]) -> dict[str, object]:
+@final
+@dataclass(frozen=True, slots=True)
+class CopiedValues:
+    """A copy of the values of a reply.
+
+    Args:
+        values: the values, by name.
+        size: their bytes in memory, roughly.
+
+    """
+
+    values: dict[str, object]
+    size: int
+
+
+def copy_values(values: Mapping[str, object]) -> CopiedValues:
     """Return a copy of the values of a reply, whose lists no longer change.
 
-    Lists and arrays are copied without a look at their members. What is nested more deeply than
-    `MAX_DEPTH`, and what is no plain container, stays as it is: nobody reads it.
+    Texts beyond `MAX_TEXT_CHARACTERS` are emptied, as only their names are recorded. Whatever
+    is no plain container, number or text becomes None, and so does what is nested more deeply
+    than `MAX_DEPTH`: nobody reads it.
 
     Raises:
         UnstorableError: if there are more values or characters of names than the limits.
 
     """
     budget = _Budget()
-    return _copy_mapping(values, budget, MAX_DEPTH)
+    copied = _copy_mapping(values, budget, MAX_DEPTH)
+    return CopiedValues(copied, budget.values * VALUE_BYTES + budget.characters)
 
 
 class _Budget:
-    """How many values were met so far."""
+    """How many values and characters of texts were met so far."""
 
-    __slots__ = ("used",)
+    __slots__ = ("characters", "values")
 
     def __init__(self) -> None:
-        self.used = 0
+        self.values = 0
+        self.characters = 0
 
     def spend(self, count: int) -> None:
-        self.used += count
-        check_values(self.used)
+        self.values += count
+        check_values(self.values)
+
+    def keep_all(self, values: Sequence[object]) -> tuple[object, ...]:
+        """Return the members of a list, as `keep` does."""
+        self.spend(len(values))
+        # A long list has numbers alone, as a rule.
+        if set(map(type, values)) <= PLAIN_NUMBERS:
+            return tuple(values)
+        return tuple(map(self.keep, values))
+
+    def keep(self, value: object) -> object:
+        """Return a value that is no container, if it can be read."""
+        kind = type(value)
+        if kind in PLAIN_NUMBERS:
+            return value
+        if kind not in (str, bytes):
+            return None
+        text: str | bytes = value  # type: ignore[assignment]
+        if self.characters + len(text) > MAX_TEXT_CHARACTERS:
+            return text[:0]
+        self.characters += len(text)
+        return text
 
 
 def _copy_mapping(
@@ -142,15 +187,15 @@ def _copy_mapping(
     check_names(values)
     copied = dict(values)
     for name, value in copied.items():
-        kind = type(value)
-        if kind is dict and depth > 1:
-            copied[name] = _copy_mapping(value, budget, depth - 1)  # type: ignore[arg-type]
-        elif kind in (list, tuple):
-            budget.spend(len(value))  # type: ignore[arg-type]
-            copied[name] = tuple(value)  # type: ignore[arg-type]
-        elif kind is np.ndarray and value.ndim == 1:  # type: ignore[attr-defined]
-            budget.spend(len(value))  # type: ignore[arg-type]
-            copied[name] = np.array(value)
+        if type(value) is dict and depth > 1:
+            copied[name] = _copy_mapping(value, budget, depth - 1)
+        elif type(value) is list or type(value) is tuple:
+            copied[name] = budget.keep_all(value)
+        elif type(value) is np.ndarray and value.ndim == 1:
+            check_values(len(value))
+            copied[name] = budget.keep_all(value.tolist())
+        else:
+            copied[name] = budget.keep(value)
     return copied
 
 
