@@ -14,6 +14,7 @@ from nvflare.apis.dxo import DXO, DataKind, MetaKey, from_shareable
 from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import ReservedHeaderKey, Shareable
 from torch import Tensor
+from torch.nn import Parameter
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.messages import (
@@ -21,13 +22,24 @@ from overheard.core.messages import (
     Evaluation,
     MessageBody,
     MissingReply,
+    UnstoredKind,
     UnstoredMessage,
     Update,
     Weights,
 )
 from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import make_unstored
-from overheard.recorders.replies.differences import Scales, read_update
+from overheard.recorders.replies.differences import read_update
+from overheard.recorders.replies.limits import (
+    MAX_DEPTH,
+    MAX_EXAMPLES,
+    NO_MODEL,
+    PLAIN_NUMBERS,
+    CopiedValues,
+    ReplyLimits,
+    check_names,
+    copy_values,
+)
 from overheard.recorders.replies.reply_reading import ReplyReading
 from overheard.recorders.reply_values import MAX_TEXTS, read_numbers_of_text, sanitize_text
 
@@ -37,11 +49,9 @@ STEPS = str(MetaKey.NUM_STEPS_CURRENT_ROUND)
 MAX_METRICS = 1000
 """Most metrics of one reply that are recorded, as a site may send any number."""
 
-MAX_EXAMPLES = 2**53
-"""Larger numbers of examples are not plausible."""
+_TENSORS = frozenset({Tensor, Parameter})
 
-MAX_DEPTH = 4
-"""Most levels of nested metadata that are read."""
+_ARRAYS = frozenset({np.ndarray, np.memmap})
 
 _LEGIBLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,99}(\[[0-9]{1,6}\])?")
 
@@ -89,16 +99,27 @@ class SiteAnswer:
     began_in: int | None = None
 
 
-def copy_weights(values: object) -> WeightsCopy:
+def copy_weights(values: object, limits: ReplyLimits | None = None) -> WeightsCopy:
     """Copy weights, as the run may change them afterwards.
+
+    Args:
+        values: the weights.
+        limits: how many there may be; None = they are those of the run itself.
 
     Raises:
         UnreadableError: if the values are no weights, for example if they are encrypted.
+        UnstorableError: if they are beyond the limits; nothing was copied then.
 
     """
     if not isinstance(values, Mapping) or not values:
         raise UnreadableError("it has no weights")
-    tensors = {str(name): _copy(value) for name, value in values.items()}
+    if limits is not None:
+        limits.check_count(len(values))
+        check_names(values)
+        limits.check_bytes(sum(map(_count_bytes, values.values())))
+    if any(type(name) is not str for name in values):
+        raise UnreadableError("a name in it is no text")
+    tensors = {name: _copy(value) for name, value in values.items()}
     return WeightsCopy(
         tensors, sum(one.nbytes for one in tensors.values() if isinstance(one, Tensor))
     )
@@ -143,40 +164,51 @@ def read_site_answer(
     sizes: str,
     reading: ReplyReading,
     recipe: Recipe | None = None,
+    limits: ReplyLimits = NO_MODEL,
     *,
     keep_error_texts: bool,
 ) -> SiteAnswer:
-    """Read a site's reply, and copy its arrays.
+    """Copy a site's reply, which is read on the thread of the writer.
 
     Args:
         result: the reply.
         sizes: metadata key under which a site reports its number of examples; "" = none.
         reading: how replies are read.
         recipe: how sites train, to convert reported steps; None = unknown.
+        limits: how many tensors and bytes it may have.
         keep_error_texts: whether to record a return code that is not NVFlare's own.
 
+    Raises:
+        UnstorableError: if the reply is beyond the limits; nothing was copied then.
+
     """
-    code = result.get_return_code(ReturnCode.OK)
+    code, dxo = result.get_return_code(ReturnCode.OK), _dxo(result)
     if code != ReturnCode.OK:
-        return SiteAnswer(lambda _: MissingReply(_reason(code, keep_error_texts)))
-    dxo = _dxo(result)
+        reason = _reason(code, keep_error_texts)
+        if dxo is not None and dxo.data:
+            # The server can read it, whatever the code says.
+            why = f"it came with a {reason}, and with data all the same"
+            return SiteAnswer(lambda _: UnstoredMessage("other", why))
+        return SiteAnswer(lambda _: MissingReply(reason))
     if dxo is None:
         return SiteAnswer(lambda _: UnstoredMessage("other", "the answer is no DXO"))
-    clear = _read_clear_text(dxo, sizes, reading, recipe)
+    copied = copy_values(_metadata(dxo))
+    read_clear = partial(_read_clear_text, copied.values, sizes, reading, recipe)
     if dxo.data_kind == DataKind.METRICS:
-        figures = dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))
-        metrics = {**clear.metrics, **figures}
-        evaluation = Evaluation(metrics, clear.examples, clear.texts)
-        return SiteAnswer(lambda _: evaluation)
+        figures = _copy_figures(dxo)
+        return SiteAnswer(
+            lambda _: _read_evaluation(read_clear(), figures.values),
+            copied.size + figures.size,
+        )
     if dxo.data_kind not in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF):
-        kind = printable_excerpt(str(dxo.data_kind))[:40]
-        return SiteAnswer(lambda _: replace(clear, reason=f"it is data of the kind {kind!r}"))
-    return _read_weights(dxo, clear, reading)
+        why = f"it is data of the kind {_describe_kind(dxo)!r}"
+        return SiteAnswer(lambda _: replace(read_clear(), reason=why), copied.size)
+    return _read_weights(dxo, copied, read_clear, reading, limits)
 
 
 def read_unstored(
     result: Shareable, why: str, sizes: str, reading: ReplyReading, recipe: Recipe | None
-) -> UnstoredMessage | None:
+) -> SiteAnswer | None:
     """Return the clear text of a reply that is not stored; None if it is an error.
 
     Args:
@@ -191,47 +223,82 @@ def read_unstored(
         return None
     dxo = _dxo(result)
     if dxo is None:
-        return UnstoredMessage("other", why)
-    clear = _read_clear_text(dxo, sizes, reading, recipe)
+        return SiteAnswer(lambda _: UnstoredMessage("other", why))
+    copied = copy_values(_metadata(dxo))
+    read_clear = partial(_read_clear_text, copied.values, sizes, reading, recipe)
     is_weights = dxo.data_kind in (DataKind.WEIGHTS, DataKind.WEIGHT_DIFF)
     if is_weights:
-        return replace(clear, kind="weights", reason=why)
-    figures = dict(_first_metrics(_numbers(dxo.data, "", MAX_DEPTH)))
-    return replace(clear, reason=why, metrics={**clear.metrics, **figures})
+        return SiteAnswer(
+            lambda _: replace(read_clear(), kind="weights", reason=why), copied.size
+        )
+    figures = _copy_figures(dxo)
+
+    def read(_: Weights | None) -> UnstoredMessage:
+        clear = read_clear()
+        return replace(
+            clear, reason=why, metrics={**clear.metrics, **_read_figures(figures.values)}
+        )
+
+    return SiteAnswer(read, copied.size + figures.size)
 
 
-def _read_weights(dxo: DXO, clear: UnstoredMessage, reading: ReplyReading) -> SiteAnswer:
-    """Read the weights of a reply, or else why it has none, beside its clear text."""
-    metadata = _metadata(dxo)
+def _copy_figures(dxo: DXO) -> CopiedValues:
+    return copy_values(dxo.data if isinstance(dxo.data, dict) else {"value": dxo.data})
+
+
+def _read_figures(figures: Mapping[str, object]) -> dict[str, float]:
+    return dict(_first_metrics(_numbers(figures, "", MAX_DEPTH)))
+
+
+def _read_evaluation(clear: UnstoredMessage, figures: Mapping[str, object]) -> Evaluation:
+    metrics = {**clear.metrics, **_read_figures(figures)}
+    return Evaluation(metrics, clear.examples, clear.texts)
+
+
+def _describe_kind(dxo: DXO) -> str:
+    kind = dxo.data_kind
+    return printable_excerpt(kind)[:40] if type(kind) is str else type(kind).__name__
+
+
+def _read_weights(
+    dxo: DXO,
+    copied: CopiedValues,
+    read_clear: Callable[[], UnstoredMessage],
+    reading: ReplyReading,
+    limits: ReplyLimits,
+) -> SiteAnswer:
+    """Copy the weights of a reply, or else say why it has none, beside its clear text."""
+    metadata = copied.values
     try:
-        weights = copy_weights(dxo.data)
+        weights = copy_weights(dxo.data, limits)
     except UnreadableError as error:
         is_encrypted = bool(metadata.get(MetaKey.PROCESSED_ALGORITHM))
-        unread = replace(clear, kind="masked" if is_encrypted else "other", reason=str(error))
-        return SiteAnswer(lambda _: unread)
+        content: UnstoredKind = "masked" if is_encrypted else "other"
+        unread = str(error)
+        return SiteAnswer(
+            lambda _: replace(read_clear(), kind=content, reason=unread), copied.size
+        )
     kind = reading.kind
     if dxo.data_kind == DataKind.WEIGHT_DIFF and kind == "weights":
         kind = "differences"
     began_in = _examples(metadata.get(reading.began_in)) if reading.began_in else None
     if reading.began_in and began_in is None:
         reason = f"it does not tell the round that it began in, {reading.began_in!r}"
-        untold = replace(clear, kind="weights", reason=reason)
-        return SiteAnswer(lambda _: untold)
-    scales = reading.find_scales(clear.metrics, {})
-    make = partial(_update, weights, replace(reading, kind=kind), scales, clear)
-    return SiteAnswer(make, weights.size, began_in)
+        return SiteAnswer(
+            lambda _: replace(read_clear(), kind="weights", reason=reason), copied.size
+        )
+    make = partial(_update, weights, replace(reading, kind=kind), read_clear)
+    return SiteAnswer(make, weights.size + copied.size, began_in)
 
 
 def _read_clear_text(
-    dxo: DXO, sizes: str, reading: ReplyReading, recipe: Recipe | None
+    values: Mapping[str, object], sizes: str, reading: ReplyReading, recipe: Recipe | None
 ) -> UnstoredMessage:
     """Return what a reply tells beside its weights."""
-    reported = _examples(_metadata(dxo).get(sizes)) if sizes else None
+    reported = _examples(values.get(sizes)) if sizes else None
     is_examples = reading.count_unit == "examples"
     metadata = {
-        name: value
-        for name, value in _metadata(dxo).items()
-        if name != sizes or not is_examples
+        name: value for name, value in values.items() if name != sizes or not is_examples
     }
     return UnstoredMessage(
         "other",
@@ -245,10 +312,11 @@ def _read_clear_text(
 def _update(
     weights: WeightsCopy,
     reading: ReplyReading,
-    scales: Scales | None,
-    clear: UnstoredMessage,
+    read_clear: Callable[[], UnstoredMessage],
     sent: Weights | None,
 ) -> MessageBody:
+    clear = read_clear()
+    scales = reading.find_scales(clear.metrics, {})
     if sent is None:
         return replace(clear, reason="it answers a task that brought no weights")
     try:
@@ -261,19 +329,35 @@ def _update(
     )
 
 
+def _count_bytes(value: object) -> int:
+    """Return the bytes that a copy of an array takes; 0 = it is none, or on the disk."""
+    if type(value) in _TENSORS:
+        assert isinstance(value, Tensor)
+        return value.numel() * value.element_size()
+    if type(value) in _ARRAYS:
+        assert isinstance(value, np.ndarray)
+        return value.nbytes
+    return 0
+
+
 def _copy(value: object) -> Tensor | Callable[[], Tensor]:
-    if isinstance(value, Tensor):
-        return value.detach().cpu().clone()
-    if isinstance(value, (np.ndarray, np.generic, float, int)):
+    # A class derived from these may run any code.
+    if type(value) in _TENSORS:
+        assert isinstance(value, Tensor)
+        is_plain = value.layout is torch.strided and not value.is_nested
+        if not is_plain or value.is_quantized:
+            raise UnreadableError("a tensor in it is sparse, ragged or quantized")
+        return value.detach().cpu().clone(memory_format=torch.contiguous_format)
+    if type(value) in _ARRAYS or type(value) in PLAIN_NUMBERS:
         try:
             return torch.from_numpy(np.array(value))
         except (TypeError, ValueError) as error:
             kind = getattr(value, "dtype", type(value).__name__)
             raise UnreadableError(f"torch does not support the dtype {kind}") from error
     # NVFlare's reference to a tensor on the disk, whose class is private to NVFlare.
-    read = getattr(value, "materialize", None)
+    read = getattr(type(value), "materialize", None)
     if callable(read):
-        return partial(_read, read)
+        return partial(_read, partial(read, value))
     raise UnreadableError(f"a {type(value).__name__} is not an array; it may be encrypted")
 
 
@@ -290,43 +374,43 @@ def _dxo(shareable: Shareable) -> DXO | None:
         return None
 
 
-def _metadata(dxo: DXO | None) -> dict[object, object]:
-    return dict(dxo.meta) if dxo is not None and isinstance(dxo.meta, dict) else {}
+def _metadata(dxo: DXO | None) -> dict[str, object]:
+    return dxo.meta if dxo is not None and isinstance(dxo.meta, dict) else {}
 
 
 def _examples(value: object) -> int | None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
+    if type(value) not in PLAIN_NUMBERS or type(value) in (bool, np.bool_):
         return None
-    if not isfinite(value) or int(value) != value or not 0 <= value <= MAX_EXAMPLES:
+    assert isinstance(value, int | float | np.integer | np.floating)
+    # Infinity and NaN are out of range, too.
+    if not 0 <= value <= MAX_EXAMPLES or int(value) != value:
         return None
     return int(value)
 
 
 def _numbers(value: object, name: str, depth: int) -> Iterator[tuple[str, float]]:
-    """Yield all finite numbers in nested metadata, each under its dotted path."""
+    """Yield all finite numbers in a copy of metadata, each under its dotted path."""
     if isinstance(value, Mapping) and depth:
         for key, child in value.items():
-            if isinstance(key, str):
+            if type(key) is str:
                 yield from _numbers(child, f"{name}.{key}" if name else key, depth - 1)
-    elif isinstance(value, (list, tuple, np.ndarray)) and depth and np.ndim(value) == 1:
+    elif isinstance(value, tuple) and depth:
         for place, child in enumerate(value):
             yield from _numbers(child, f"{name}[{place}]", 0)
     elif isinstance(value, str):
         for key, number in read_numbers_of_text(name, value):
             if not isinstance(number, str):
                 yield from _numbers(number, key, 0)
-    elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+    elif type(value) in PLAIN_NUMBERS:
         try:
-            number = float(value)
+            number = float(value)  # type: ignore[arg-type]
         except OverflowError:
             return
         if isfinite(number) and _LEGIBLE.fullmatch(name):
             yield name, number
 
 
-def _texts(metadata: Mapping[object, object]) -> Iterator[str]:
+def _texts(metadata: Mapping[str, object]) -> Iterator[str]:
     """Yield the names of the texts and bytes in metadata that do not just list numbers."""
     for name, value in metadata.items():
         if isinstance(value, bytes) or (

@@ -36,6 +36,8 @@ from overheard.recorders.nvflare_contents import (
     read_task_weights,
     read_unstored,
 )
+from overheard.recorders.replies.differences import UnstorableError
+from overheard.recorders.replies.limits import NO_MODEL, ReplyLimits
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
 from overheard.recorders.reply_values import sanitize_text
 
@@ -97,6 +99,13 @@ class _SentModel:
             return weights is not None and _are_equal(weights, copy_weights(source).read())
         except UnreadableError:
             return False
+
+    @property
+    def limits(self) -> ReplyLimits:
+        """The limits on replies to this model."""
+        if self.weights is None or not self.weights.size:
+            return NO_MODEL
+        return ReplyLimits.of_model(len(self.weights.tensors), self.weights.size)
 
     def read_weights(self) -> Weights | None:
         """Load the weights, to compute a reply's update."""
@@ -229,7 +238,7 @@ class NvflareRoundRecorder:
                 return
             current.open_tasks.remove(task)
             sender, model = current.clients_and_models[task]
-            answer = self._read(result)
+            answer = self._read(result, model.limits)
             start = self._find_start(answer, model)
             if start is None:
                 reason = f"it began in round {answer.began_in}, whose model is not kept"
@@ -250,16 +259,19 @@ class NvflareRoundRecorder:
         if self._round is None:
             return
         try:
-            body = read_unstored(result, why, self._sizes, self._reading, self._recipe)
+            answer = read_unstored(result, why, self._sizes, self._reading, self._recipe)
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
-            body = UnstoredMessage(
-                "other", f"{why}; it cannot be read ({type(error).__name__})"
+            fault = _describe_fault(error)
+            answer = SiteAnswer(partial(replace, fault, reason=f"{why}; {fault.reason}"))
+        if answer is not None:
+            self._scribe.write(
+                sender,
+                frozenset({SERVER}),
+                partial(answer.make_body, None),
+                times=self._times(sender, time.time()),
+                size=answer.size,
             )
-        if body is not None:
-            times = self._times(sender, time.time())
-            to_server = frozenset({SERVER})
-            self._scribe.write(sender, to_server, partial(replace, body), times=times)
 
     def record_global_model(self, model: Mapping[str, object]) -> None:
         """Note the server's new global model."""
@@ -299,19 +311,20 @@ class NvflareRoundRecorder:
         found = (one for number, one in reversed(self._starts) if number == answer.began_in)
         return next(found, None)
 
-    def _read(self, result: Shareable) -> SiteAnswer:
+    def _read(self, result: Shareable, limits: ReplyLimits) -> SiteAnswer:
         try:
             return read_site_answer(
                 result,
                 self._sizes,
                 self._reading,
                 self._recipe,
+                limits,
                 keep_error_texts=self._keep_error_texts,
             )
         # Whatever a site sends, it must not end the recording of the others.
         except Exception as error:
-            kind = type(error).__name__
-            return SiteAnswer(lambda _: UnstoredMessage("other", f"it cannot be read ({kind})"))
+            fault = _describe_fault(error)
+            return SiteAnswer(lambda _: fault)
 
     def _is_new_round(self, current: _OpenRound, number: int | None, client: Party) -> bool:
         if number is not None or current.number is not None:
@@ -372,6 +385,7 @@ class NvflareRoundRecorder:
             new_readers,
             partial(make_broadcast, model.weights, model.config),
             times=self._times(SERVER, model.sent_at),
+            size=0 if model.weights is None else model.weights.size,
         )
 
     def _times(self, sender: Party, moment: float) -> Timestamps:
@@ -383,7 +397,14 @@ def _body(make_body: Callable[[Weights | None], MessageBody], model: _SentModel)
         return make_body(model.read_weights())
     # As above.
     except Exception as error:
-        return UnstoredMessage("other", f"it cannot be read ({type(error).__name__})")
+        return _describe_fault(error)
+
+
+def _describe_fault(error: Exception) -> UnstoredMessage:
+    """Return why a reply cannot be read; only our own errors have a text that we know."""
+    if isinstance(error, UnstorableError):
+        return UnstoredMessage(error.kind, str(error))
+    return UnstoredMessage("other", f"it cannot be read ({type(error).__name__})")
 
 
 def _are_equal(weights: Mapping[str, Tensor], other_weights: Mapping[str, Tensor]) -> bool:

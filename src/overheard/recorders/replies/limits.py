@@ -66,7 +66,7 @@ class ReplyLimits:
     """
 
     tensors: int = 100_000
-    bytes: int = 2**34
+    bytes: int = 2**30
 
     @classmethod
     def of_model(cls, tensors: int, size: int) -> "ReplyLimits":
