@@ -1,6 +1,7 @@
 """The commands `evidence` and `verify`: an annex on data protection, and checks of files."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +13,14 @@ from rich.text import Text
 from overheard.cli.options import JsonOption, QuietOption
 from overheard.cli.terminal import escaped_text
 
-SUBFOLDER = "evidence"
-"""The folder within an audit to which evidence is written by default."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 _STYLES: dict[str, str] = {
     "as written": "green",
     "changed": "bold red",
     "missing": "bold red",
+    "a link": "bold red",
+    "no file": "bold red",
     "not listed": "dim",
 }
 
@@ -42,6 +44,9 @@ def evidence(
     What only people can state, such as the residual risk, belongs in
     officer.toml. The command reads this file and never overwrites it.
 
+    The command refuses an audit with a changed file. It prints the SHA-256 of
+    the digests.json that covers the audit and the evidence: store it elsewhere.
+
     \b
     Steps:
       1. overheard evidence audit   writes the annex, and officer.toml.
@@ -64,11 +69,12 @@ def evidence(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from datetime import UTC, datetime
 
+    from overheard.report.evidence.digests import EVIDENCE_FOLDER
     from overheard.report.evidence.officer import OFFICER_FILE
     from overheard.report.evidence.write import write_evidence
 
     today = datetime.now(UTC).date()
-    written = write_evidence(folder, out or folder / SUBFOLDER, today)
+    written = write_evidence(folder, out or folder / EVIDENCE_FOLDER, today)
     if quiet:
         return
     console = Console(highlight=False, soft_wrap=True)
@@ -77,6 +83,7 @@ def evidence(
         console.print(escaped_text(f"To be filled in, in {place}:"))
         for title in written.unstated:
             console.print(escaped_text(f"  {title}"))
+    console.print(escaped_text(f"For `overheard verify --expect`: {written.sha256}"))
     console.print(Text(f"The annex: {written.folder / 'annex.pdf'}", style="bold"))
 
 
@@ -86,7 +93,7 @@ def verify(
         str | None,
         typer.Option(
             "--expect",
-            help="SHA-256 of digests.json, as printed earlier or stated in the annex.",
+            help="SHA-256 of digests.json, as printed earlier. No file may be added either.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -96,14 +103,14 @@ def verify(
 
     Compares the report, the findings and the plan with digests.json, and the
     evidence in the subfolder evidence as well. Whoever changes a file can also
-    change digests.json. So store its SHA-256 elsewhere, such as in a signed
-    annex, and compare it by --expect.
+    change digests.json. So store its SHA-256 elsewhere, and compare it by
+    --expect. Then nothing may have been added either.
 
     \b
     Exit codes:
       0  every listed file is as it was written
-      1  a file was changed or is missing
-      2  there is no list of digests, or it cannot be read
+      1  a file was changed, replaced or is missing, or --expect does not match
+      2  there is no list of digests, it cannot be read, or --expect is no SHA-256
 
     \b
     Examples:
@@ -111,32 +118,43 @@ def verify(
       overheard verify audit --expect 5f2c...
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.report.evidence.digests import DIGESTS_FILE, check_folder
+    from overheard.report.evidence.digests import DIGESTS_FILE, check_published
 
-    first = check_folder(folder)
-    inner = folder / SUBFOLDER
-    others = [check_folder(inner)] if (inner / DIGESTS_FILE).is_file() else []
-    is_expected = expect is None or expect.strip().lower() == first.sha256
-    is_intact = is_expected and all(one.is_as_written for one in (first, *others))
+    expected = None if expect is None else expect.strip().lower()
+    if expected is not None and not _SHA256.fullmatch(expected):
+        raise typer.BadParameter(
+            "is no SHA-256, which has 64 hexadecimal digits: copy it whole",
+            param_hint="--expect",
+        )
+    folders = check_published(folder)
+    is_expected = expected in (None, folders[0].sha256)
+    has_additions = expected is not None and any(one.has_additions for one in folders)
+    is_intact = is_expected and not has_additions and all(one.is_as_written for one in folders)
     if as_json:
-        folders = [
-            {
-                "folder": str(one.path),
-                "sha256": one.sha256,
-                "files": {item.name: item.state for item in one.files},
-            }
-            for one in (first, *others)
-        ]
-        content = {"is_intact": is_intact, "is_expected": is_expected, "folders": folders}
+        content = {
+            "is_intact": is_intact,
+            "is_expected": is_expected,
+            "folders": [
+                {
+                    "folder": str(one.path),
+                    "sha256": one.sha256,
+                    "files": {item.name: item.state for item in one.files},
+                }
+                for one in folders
+            ],
+        }
         typer.echo(json.dumps(content, indent=2))
     elif not quiet:
         console = Console(highlight=False, soft_wrap=True)
-        for one in (first, *others):
+        for one in folders:
             files = [(item.state, item.name) for item in one.files]
             _print_folder(one.path, one.sha256, files, console)
         if not is_expected:
             wrong = f"{DIGESTS_FILE} was changed: its SHA-256 is not the expected one."
             console.print(Text(wrong, style="bold red"))
+        if has_additions:
+            added = "A file that is not listed was added."
+            console.print(Text(added, style="bold red"))
         console.print(
             Text(
                 "All listed files are as they were written."

@@ -9,8 +9,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import FindingsError, OutputError, PlanError
 from overheard.findings.document import read_findings
 from overheard.plans.plan import Plan, parse_plan
-from overheard.report.evidence.digests import check_folder
-from overheard.report.evidence.write import FINDINGS_FILE
+from overheard.report.evidence.digests import FINDINGS_FILE, check_folder
 
 NOT_SELECTED = "this audit was not selected"
 """Why an audit outside the portion has no values."""

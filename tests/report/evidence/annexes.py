@@ -1,10 +1,12 @@
 """Findings for annexes: a leak, an arm without attacks, a claim of epsilon."""
 
 import json
+from pathlib import Path
 
 from overheard.findings.document import FindingsDocument
 from overheard.report.evidence.annex import Annex, make_annex
 from overheard.report.evidence.annex_section import AnnexSection
+from overheard.report.evidence.digests import CheckedFile, CheckedFolder
 from overheard.report.evidence.officer import OfficerWords
 from tests.gate.documents import (
     JsonObject,
@@ -81,7 +83,9 @@ def read(**changes: object) -> FindingsDocument:
 
 def annex_of(words: OfficerWords | None = None, **changes: object) -> Annex:
     """Return the annex of these findings."""
-    return make_annex(read(**changes), words or OfficerWords(), None, "2026-11-22")
+    files = (CheckedFile("findings.json", "as written", "a" * 64, 7),)
+    folder = CheckedFolder(Path("audit"), "b" * 64, files)
+    return make_annex(read(**changes), words or OfficerWords(), folder, "2026-11-22")
 
 
 def text_of(section: AnnexSection) -> str:

@@ -65,7 +65,11 @@ def test_a_file_that_was_added_is_named_but_no_change(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../findings.json", "/etc/passwd", "a/b", "", ".hidden", "digests.json"]
+    "name",
+    [
+        *("../findings.json", "/etc/passwd", "a/b", "", ".hidden", "digests.json"),
+        *("evidence/annex.pdf", "evidence/../digests.json", "report.html\n"),
+    ],
 )
 def test_a_list_may_name_files_of_its_folder_only(folder: Path, name: str) -> None:
     listed = json.loads((folder / "digests.json").read_text())
@@ -77,7 +81,10 @@ def test_a_list_may_name_files_of_its_folder_only(folder: Path, name: str) -> No
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"format": "overheard digests", "version": 2, "files": []}', "\x00"],
+    [
+        *("", "{", "[]", '{"format": "overheard digests", "version": 2, "files": []}', "\x00"),
+        *("[" * 9999, '{"format": 1, "format": 1}', '{"version": %s}' % ("9" * 5000)),
+    ],
 )
 def test_refuses_a_damaged_list(folder: Path, content: str) -> None:
     (folder / "digests.json").write_text(content)

@@ -139,6 +139,6 @@ def test_the_software_is_named_with_its_version(graph: dict[str, Any]) -> None:
 
 def test_a_listed_file_exists_and_an_absent_one_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "annex.html").write_bytes(b"text")
-    crate = json.loads(ro_crate(tmp_path, read(), OfficerWords(), None, "2026-11-22"))
+    crate = json.loads(ro_crate(tmp_path, read(), OfficerWords(), FILES, "2026-11-22"))
     files = [one["@id"] for one in crate["@graph"] if one["@type"] == "File"]
-    assert files == ["annex.html"]
+    assert files == ["annex.html", "#report.html"]

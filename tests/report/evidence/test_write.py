@@ -57,7 +57,9 @@ def test_writes_every_file_with_its_digest(first: WrittenEvidence) -> None:
     assert "Residual risk" in first.unstated
     assert "Contact" not in first.unstated  # the plan states it
     audited = first.folder.parent.parent / "audit"
-    assert check_folder(audited).sha256 in (first.folder / "annex.html").read_text()
+    (findings,) = check_folder(audited).files
+    assert findings.sha256 in (first.folder / "annex.html").read_text()
+    assert first.sha256 == checked.sha256
 
 
 @pytest.mark.slow
@@ -83,12 +85,48 @@ def test_the_same_audit_and_day_give_the_same_bytes(
     assert contents(tmp_path / "again") == contents(first.folder)
 
 
-def test_refuses_findings_that_were_changed(audit: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "state"), [("findings.json", "changed"), ("a.csv", "missing")]
+)
+def test_refuses_an_audit_with_a_changed_file(
+    audit: Path, name: str, state: str, tmp_path: Path
+) -> None:
+    (audit / "a.csv").touch()
+    write_digests(audit, ("findings.json", "a.csv"))
     text = (audit / "findings.json").read_text()
-    (audit / "findings.json").write_text(text.replace('"leaks"', '"inconclusive"'))
-    with pytest.raises(FindingsError, match="changed after the audit"):
+    if state == "missing":
+        (audit / name).unlink()
+    else:
+        (audit / name).write_text(text.replace('"leaks"', '"inconclusive"'))
+    with pytest.raises(FindingsError, match=rf"{name}: was changed after.*\(state: {state}\)"):
         write_evidence(audit, tmp_path / "out", DAY)
     assert not (tmp_path / "out").exists()
+
+
+def test_refuses_an_audit_without_a_list_of_digests(audit: Path, tmp_path: Path) -> None:
+    (audit / "digests.json").unlink()
+    with pytest.raises(OutputError, match=r"digests\.json: there is no such file"):
+        write_evidence(audit, tmp_path / "out", DAY)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_evidence_inside_an_audit_is_listed_there_while_its_findings_stay(
+    audit: Path, first: WrittenEvidence
+) -> None:
+    def states() -> dict[str, str]:
+        return {one.name: one.state for one in check_folder(audit).files}
+
+    shutil.copytree(first.folder, audit / "evidence")
+    written = write_evidence(audit, audit / "evidence", DAY)
+    listed = {"findings.json": "as written", "evidence/digests.json": "as written"}
+    assert states() == listed
+    assert written.sha256 == check_folder(audit).sha256
+    write_digests(audit, ("findings.json",))
+    assert states() == listed
+    (audit / "findings.json").write_text("{}")
+    write_digests(audit, ("findings.json",))
+    assert states() == {"findings.json": "as written", "evidence": "not listed"}
 
 
 def test_refuses_a_folder_with_other_files(audit: Path, tmp_path: Path) -> None:

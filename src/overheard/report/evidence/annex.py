@@ -81,14 +81,14 @@ class Annex:
 
 
 def make_annex(
-    findings: FindingsDocument, words: OfficerWords, folder: CheckedFolder | None, made_on: str
+    findings: FindingsDocument, words: OfficerWords, folder: CheckedFolder, made_on: str
 ) -> Annex:
     """Return the annex of an audit.
 
     Args:
         findings: what the audit found.
         words: what the officer stated.
-        folder: the files of the audit, compared with their digests; None = it has no digests.
+        folder: the files of the audit, compared with their digests.
         made_on: the day on which the annex is made.
 
     """
@@ -174,7 +174,7 @@ def _retention_section(retention: StatedField) -> AnnexSection:
     )
 
 
-def _files_section(findings: FindingsDocument, folder: CheckedFolder | None) -> AnnexSection:
+def _files_section(findings: FindingsDocument, folder: CheckedFolder) -> AnnexSection:
     versions = ReportTable(
         "Software",
         ("Name", "Version"),
@@ -184,19 +184,10 @@ def _files_section(findings: FindingsDocument, folder: CheckedFolder | None) -> 
         ),
         2,
     )
-    if folder is None:
-        text = (
-            "The files of the audit have no digests. Run “overheard audit” again with the same "
-            "plan and folder: it reuses all results and writes them.",
-        )
-        return AnnexSection("Files and versions", (SectionBlock("", text, (versions,)),))
     files = ReportTable(
         "Files of the audit",
         ("File", "SHA-256", "State"),
-        (
-            *((make_printable(one.name), one.sha256 or "–", one.state) for one in folder.files),
-            ("digests.json", folder.sha256, "the list itself"),
-        ),
+        tuple((make_printable(one.name), one.sha256 or "–", one.state) for one in folder.files),
         3,
     )
     text = (

@@ -1,26 +1,46 @@
-"""Digests of the files of a folder, to find out later which of them were changed."""
+"""Digests of the files of a folder, to find out later which of them were changed.
+
+The list of an audit also has the digest of the list of its evidence. So the digest of the
+audit's list covers all that is published.
+"""
 
 import json
-from collections.abc import Iterable
+import os
+import stat
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import OutputError
+from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text
 
 DIGESTS_FILE = "digests.json"
 
+FINDINGS_FILE = "findings.json"
+
+EVIDENCE_FOLDER = "evidence"
+"""The folder within an audit to which evidence is written by default."""
+
+EVIDENCE_LIST = f"{EVIDENCE_FOLDER}/{DIGESTS_FILE}"
+"""How the list of an audit names the list of its evidence."""
+
+NOT_PUBLISHED = frozenset({"runs", "cells", "bank", LOCK_FILE, "followed.json", "purged.json"})
+"""What else Overheard writes to the folder of an audit; it is not compared."""
+
 FORMAT = "overheard digests"
 
 VERSION = 1
 
-FileState = Literal["as written", "changed", "missing", "not listed"]
+FileState = Literal["as written", "changed", "missing", "a link", "no file", "not listed"]
 
 
 class _Part(BaseModel):
@@ -32,14 +52,19 @@ class FileDigest(_Part):
     """The digest of one file.
 
     Args:
-        name: its name in the folder.
+        name: its name in the folder, or `EVIDENCE_LIST`.
         sha256: its SHA-256, in hexadecimal.
         size: its size in bytes.
 
     """
 
-    # No separator of paths: a list may only name files of its own folder.
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+    # No other separator of paths: a list may only name files of its own folder.
+    name: Annotated[
+        str,
+        Field(
+            pattern=rf"^([A-Za-z0-9][A-Za-z0-9_.-]{{0,99}}|{EVIDENCE_FOLDER}/{DIGESTS_FILE})$"
+        ),
+    ]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     size: Annotated[int, Field(ge=0)]
 
@@ -67,7 +92,8 @@ class CheckedFile:
 
     Args:
         name: its name in the folder.
-        state: "not listed" = it is in the folder, but the list does not say what it was.
+        state: "a link" = it was replaced by a link; "no file" = by a folder or the like; "not
+            listed" = it is in the folder, but the list does not say what it was.
         sha256: the SHA-256 that the list states; "" = it states none.
         size: the size in bytes that the list states; 0 if it states none.
 
@@ -100,6 +126,11 @@ class CheckedFolder:
         """Whether every listed file is as it was written."""
         return all(one.state in ("as written", "not listed") for one in self.files)
 
+    @property
+    def has_additions(self) -> bool:
+        """Whether there is a file that is not listed."""
+        return any(one.state == "not listed" for one in self.files)
+
     def state_of(self, name: str) -> FileState:
         """Return the state of the file of this name."""
         return next((one.state for one in self.files if one.name == name), "not listed")
@@ -108,59 +139,133 @@ class CheckedFolder:
 def write_digests(folder: Path, names: Iterable[str]) -> None:
     """Write the digests of these files of a folder to its `digests.json`.
 
-    The same files give the same bytes. Files that do not exist are left out.
+    The same files give the same bytes. Files that do not exist are left out. The list of
+    evidence that was made from the same findings stays listed.
 
     Raises:
         OutputError: if the folder cannot be written.
 
     """
     files = [
-        {"name": name, "sha256": _digest(folder / name), "size": (folder / name).stat().st_size}
-        for name in sorted(names)
-        if (folder / name).is_file()
+        _digest_file(folder / name, name) for name in sorted(names) if (folder / name).is_file()
     ]
-    content = {"format": FORMAT, "version": VERSION, "files": files}
+    earlier = _listed_earlier(folder)
+    if any(one in files for one in earlier if one.name == FINDINGS_FILE):
+        files += [one for one in earlier if one.name == EVIDENCE_LIST]
+    _write_list(folder, files)
+
+
+def list_evidence(folder: Path) -> None:
+    """Add the list of the evidence in the folder of an audit to the list of the audit.
+
+    Raises:
+        OutputError: if a list is missing or damaged, or the folder cannot be written.
+
+    """
+    listed = _parse_list(folder / DIGESTS_FILE, _read_list(folder / DIGESTS_FILE))
+    files = [one for one in listed.files if one.name != EVIDENCE_LIST]
+    _write_list(folder, [*files, _digest_file(folder / EVIDENCE_LIST, EVIDENCE_LIST)])
+
+
+def _listed_earlier(folder: Path) -> Collection[FileDigest]:
+    """Return the entries of the list in a folder; none if it has no valid list."""
+    path = folder / DIGESTS_FILE
+    try:
+        return _parse_list(path, _read_list(path)).files
+    except OutputError:
+        return ()
+
+
+def _digest_file(path: Path, name: str) -> FileDigest:
+    with _open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        return FileDigest(name=name, sha256=file_digest(file, "sha256").hexdigest(), size=size)
+
+
+def _write_list(folder: Path, files: Iterable[FileDigest]) -> None:
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "files": [one.model_dump() for one in files],
+    }
     write_text(folder / DIGESTS_FILE, json.dumps(content, indent=1) + "\n", inside=folder)
+
+
+def check_published(folder: Path) -> tuple[CheckedFolder, ...]:
+    """Compare the files of a folder, and of the evidence in it, with their lists of digests.
+
+    A digest is no signature: whoever changes a file may change the lists as well. So the digest
+    of each list is returned, to compare that of the first one, which covers the other, with
+    one that was stored elsewhere.
+
+    Raises:
+        OutputError: if there is no list, or one cannot be read or is damaged.
+
+    """
+    first = check_folder(folder)
+    inner = folder / EVIDENCE_FOLDER
+    path = inner / DIGESTS_FILE
+    has_evidence = path.is_file() and not inner.is_symlink() and not path.is_symlink()
+    return (first, check_folder(inner)) if has_evidence else (first,)
 
 
 def check_folder(folder: Path) -> CheckedFolder:
     """Compare the files of a folder with its `digests.json`.
 
-    Only files beside the list are compared, not those in subfolders. A digest is no signature:
-    whoever changes a file may change the list as well. So the digest of the list is returned,
-    to compare it with one that was stored elsewhere.
+    Of the evidence in an audit only the list is compared. Whatever else is in the folder is
+    not listed, apart from what is not published.
 
     Raises:
         OutputError: if there is no list, it cannot be read, or it is damaged.
 
     """
     content = _read_list(folder / DIGESTS_FILE)
-    try:
-        listed = DigestList.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise OutputError(
-            f"{folder / DIGESTS_FILE}: not a list of digests ({first['msg']}): restore the "
-            "file from a copy, or run the command again that wrote the folder"
-        ) from error
-    names = {one.name for one in listed.files}
-    others = sorted(
-        one.name for one in folder.iterdir() if one.is_file() and one.name not in names
-    )
+    listed = _parse_list(folder / DIGESTS_FILE, content).files
+    names = {one.name for one in listed}
+    is_audit = FINDINGS_FILE in names
+    known = {*names, DIGESTS_FILE, *(NOT_PUBLISHED if is_audit else ())}
+    if EVIDENCE_LIST in names:
+        known.add(EVIDENCE_FOLDER)
+    others = [name for name in _names_in(folder) if name not in known]
     return CheckedFolder(
         folder,
         sha256(content).hexdigest(),
         (
             *(
                 CheckedFile(one.name, _state(folder, one), one.sha256, one.size)
-                for one in listed.files
+                for one in listed
             ),
-            *(CheckedFile(name, "not listed") for name in others if name != DIGESTS_FILE),
+            *(CheckedFile(name, "not listed") for name in others),
         ),
     )
 
 
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be read: {error.strerror}") from error
+
+
+def _parse_list(path: Path, content: bytes) -> DigestList:
+    try:
+        refuse_repeated_keys(content)
+        return DigestList.model_validate_json(content)
+    except ValueError as error:
+        first = (
+            error.errors(include_url=False, include_input=False)[0]["msg"]
+            if isinstance(error, ValidationError)
+            else str(error)
+        )
+        raise OutputError(
+            f"{path}: not a list of digests ({first}): restore the file from a copy, or run "
+            "the command again that wrote the folder"
+        ) from error
+
+
 def _read_list(path: Path) -> bytes:
+    if path.is_symlink():
+        raise OutputError(f"{path}: is a link: replace it by the file itself")
     if not path.is_file():
         raise OutputError(
             f"{path}: there is no such file, so that nothing can be compared: name the folder "
@@ -170,16 +275,26 @@ def _read_list(path: Path) -> bytes:
 
 
 def _state(folder: Path, listed: FileDigest) -> FileState:
-    path = folder / listed.name
-    if not path.is_file():
-        return "missing"
-    is_same = path.stat().st_size == listed.size and _digest(path) == listed.sha256
+    path = folder
+    for part in listed.name.split("/"):
+        # By the names in the folder, as some disks find a file by a name in other letters.
+        if not path.is_dir() or part not in _names_in(path):
+            return "missing"
+        path /= part
+        if path.is_symlink():
+            return "a link"
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        return "no file"
+    # A file of another size is not read, as it may be huge.
+    is_same = status.st_size == listed.size and _digest_file(path, listed.name) == listed
     return "as written" if is_same else "changed"
 
 
-def _digest(path: Path) -> str:
+def _open_plain(path: Path) -> BufferedReader:
+    """Open a regular file, and no link."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
+        return os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb")
     except OSError as error:
         raise OutputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -71,7 +71,7 @@ def ro_crate(
     folder: Path,
     findings: FindingsDocument,
     words: OfficerWords,
-    audit_files: CheckedFolder | None,
+    audit_files: CheckedFolder,
     made_on: str,
 ) -> str:
     """Return the contents of `ro-crate-metadata.json`.
@@ -83,7 +83,7 @@ def ro_crate(
         folder: the folder of the evidence, which holds the files to describe.
         findings: the findings of the audit.
         words: what the officer stated.
-        audit_files: the files of the audit; None = they have no digests.
+        audit_files: the files of the audit.
         made_on: the day on which the evidence is made.
 
     """
@@ -158,14 +158,12 @@ def _file_entity(folder: Path, name: str) -> JsonEntity:
     }
 
 
-def _source_entities(audit_files: CheckedFolder | None) -> Sequence[JsonEntity]:
+def _source_entities(audit_files: CheckedFolder) -> Sequence[JsonEntity]:
     """Describe the files of the audit, which are not here.
 
     A local identifier, which starts with a number sign, says that a file is absent on purpose
     (RO-Crate 1.2, section "File Data Entity").
     """
-    if audit_files is None:
-        return ()
     return [
         {
             "@id": f"#{one.name}",

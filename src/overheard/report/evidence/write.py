@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 from html import escape
@@ -18,9 +18,12 @@ from overheard.findings.document import FindingsDocument, read_findings
 from overheard.report.evidence.annex import Annex, make_annex
 from overheard.report.evidence.annex_pdf import annex_as_pdf
 from overheard.report.evidence.digests import (
-    DIGESTS_FILE,
+    EVIDENCE_FOLDER,
+    EVIDENCE_LIST,
+    FINDINGS_FILE,
     CheckedFolder,
     check_folder,
+    list_evidence,
     write_digests,
 )
 from overheard.report.evidence.officer import (
@@ -32,8 +35,6 @@ from overheard.report.evidence.officer import (
 )
 from overheard.report.evidence.ro_crate import FILE_FACTS, RO_CRATE_FILE, ro_crate
 
-FINDINGS_FILE = "findings.json"
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,14 @@ class WrittenEvidence:
     Args:
         folder: the folder of the evidence.
         unstated: titles of what nobody has stated yet.
+        sha256: the SHA-256 of the list of digests that covers the evidence; it is that of the
+            audit, which it covers too, if the evidence is in the audit's folder.
 
     """
 
     folder: Path
     unstated: tuple[str, ...]
+    sha256: str
 
 
 def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
@@ -62,32 +66,49 @@ def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
         made_on: the day that the annex states.
 
     Raises:
-        FindingsError: if there are no valid findings, or they were changed.
+        FindingsError: if there are no valid findings, or a file of the audit was changed.
         PlanError: if the officer's file is invalid.
-        OutputError: if the output folder holds other files or cannot be written.
+        OutputError: if the audit has no list of digests, or the output folder holds other
+            files or cannot be written.
 
     """
     _check_out(out)
-    audit_files = check_folder(folder) if (folder / DIGESTS_FILE).exists() else None
-    if audit_files is not None and audit_files.state_of(FINDINGS_FILE) == "changed":
-        raise FindingsError(
-            f"{folder / FINDINGS_FILE}: was changed after the audit wrote it, so that it is no "
-            "evidence: restore the file from a copy, or run `overheard audit` again with the "
-            "same plan and folder, which reuses all results"
-        )
     findings = read_findings(folder / FINDINGS_FILE)
+    audit_files = _check_audit(folder)
     make_folder(out, inside=folder if out.is_relative_to(folder) else out)
     write_officer_file(out)
     words = read_officer_words(out)
     _write_files(out, findings, words, audit_files, made_on.isoformat())
-    return WrittenEvidence(out, _unstated(findings, words))
+    covering = out
+    if out.resolve() == (folder / EVIDENCE_FOLDER).resolve():
+        list_evidence(folder)
+        covering = folder
+    unstated = _unstated(findings, words)
+    return WrittenEvidence(out, unstated, check_folder(covering).sha256)
+
+
+def _check_audit(folder: Path) -> CheckedFolder:
+    """Return the files of an audit; earlier evidence in its folder is left out."""
+    checked = check_folder(folder)
+    files = tuple(
+        one for one in checked.files if one.name not in (EVIDENCE_LIST, EVIDENCE_FOLDER)
+    )
+    for one in files:
+        if one.state not in ("as written", "not listed"):
+            raise FindingsError(
+                f"{folder / one.name}: was changed after the audit wrote it (state: "
+                f"{one.state}), so that the audit is no evidence: restore the file from a "
+                "copy, or run `overheard audit` again with the same plan and folder, which "
+                "reuses all results"
+            )
+    return replace(checked, files=files)
 
 
 def _write_files(
     out: Path,
     findings: FindingsDocument,
     words: OfficerWords,
-    audit_files: CheckedFolder | None,
+    audit_files: CheckedFolder,
     made_on: str,
 ) -> None:
     annex = make_annex(findings, words, audit_files, made_on)
