@@ -1,8 +1,13 @@
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overheard.archive.layout import manifest_path
 from overheard.archive.manifest import (
@@ -13,7 +18,8 @@ from overheard.archive.manifest import (
     read_manifest,
     write_manifest,
 )
-from overheard.core.errors import TranscriptError
+from overheard.core.errors import OutputError, TranscriptError
+from overheard.core.mechanism import Mechanism
 from overheard.core.task import Task
 
 SILENCE = DefenseRecord("silence", "Silence()", "client", "the client")
@@ -95,8 +101,19 @@ def test_a_newer_format_is_refused_with_both_versions(
         ({"parties": ["../server"]}, "rename the party"),
         ({"parties": "server"}, "parties"),
         ({"participation": float("nan")}, "participation"),
+        ({"participation": 0.0}, "participation must be above 0 and at most 1"),
+        ({"participation": 7.5}, "participation must be above 0 and at most 1"),
+        ({"failure_rate": -0.1}, "failure_rate must lie in [0, 1]"),
+        ({"failure_rate": 1e308}, "failure_rate must lie in [0, 1]"),
+        ({"rounds": 10**9}, "rounds must be 0 or more, below 1000000000"),
+        ({"rounds": 10**400}, "rounds must be 0 or more, below 1000000000"),
+        ({"rounds": True}, "rounds: Input should be a valid integer"),
+        ({"parties": ["server", "client/0", "client/0"]}, "parties names client/0 twice"),
+        ({"left_out": ["steps", "steps"]}, "left_out names steps twice"),
+        ({"task": {"shape": [2], "class_names": ["a", "b"], "vocabulary": 0}}, "1 token"),
         ({"format": "1"}, "format"),
         ({"format": True}, "format"),
+        ({"format": 0}, "format must be 1 or more"),
     ],
 )
 def test_a_damaged_manifest_is_refused_with_the_location(
@@ -108,6 +125,49 @@ def test_a_damaged_manifest_is_refused_with_the_location(
         read_manifest(tmp_path)
     assert place in str(caught.value)
     assert str(manifest_path(tmp_path)) in str(caught.value)
+
+
+def test_refuses_a_key_twice(tmp_path: Path, manifest: Manifest) -> None:
+    write_manifest(tmp_path, manifest)
+    text = manifest_path(tmp_path).read_text()
+    manifest_path(tmp_path).write_text(text.replace("{", '{"rounds": 900,', 1))
+    with pytest.raises(TranscriptError, match="the key 'rounds' twice"):
+        read_manifest(tmp_path)
+
+
+NUMBERS = st.sampled_from((-1, 0, 1, 0.5, 7.5, 10**9, 10**400, True, math.nan, math.inf))
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(("participation", "failure_rate", "rounds", "seed")), NUMBERS
+    ),
+    NUMBERS,
+)
+def test_a_manifest_is_written_only_if_it_is_read_as_written(
+    changes: dict[str, Any], clip: float
+) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            mechanism = Mechanism(1.0, clip, 1e-5, "client", None)
+            noise = replace(SILENCE, mechanism=mechanism)
+            manifest = replace(Manifest(None, "", None, (noise,), (), None), **changes)
+            write_manifest(folder, manifest)
+        except (ValueError, OutputError):
+            assert not manifest_path(folder).exists()
+        else:
+            assert read_manifest(folder) == manifest
+
+
+def test_a_manifest_that_would_be_refused_names_the_field(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    mechanism = Mechanism(1.0, math.inf, 1e-5, "client", None)
+    noisy = replace(manifest, defenses=(replace(SILENCE, mechanism=mechanism),))
+    with pytest.raises(OutputError, match=r"defenses\.0\.mechanism\.clip: .*valid number"):
+        write_manifest(tmp_path, noisy)
+    assert not manifest_path(tmp_path).exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000])

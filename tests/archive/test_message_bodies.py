@@ -39,6 +39,16 @@ def edit(folder: Path, line: int, *path: str, to: object) -> None:
         (2, ("body", "delta", "name"), "0009-x.safetensors", "cannot be read"),
         (2, ("body", "delta", "size"), 1, "bytes, but 1 were written"),
         (2, ("body", "kind"), "broadcast", "line 3: is damaged"),
+        (2, ("round",), -1, "line 3: is damaged: round: Input should be greater"),
+        (2, ("readers",), ["server", "server"], "line 3: readers names server twice"),
+        (2, ("body", "delta", "size"), -1, "line 3: is damaged: body.update.delta.size"),
+        (2, ("body", "metrics"), {"loss": 10**400}, "line 3: is damaged: body.update.metrics"),
+        (2, ("body", "metrics"), {"loss": True}, "line 3: is damaged: body.update.metrics"),
+        (2, ("body", "examples"), True, "line 3: is damaged: body.update.examples"),
+        (
+            *(0, ("body", "parameters"), [{"name": "bias", "shape": [1]}] * 2),
+            "line 1: parameters names bias twice",
+        ),
     ],
 )
 def test_an_inconsistent_line_is_refused_with_its_location(
@@ -48,6 +58,15 @@ def test_an_inconsistent_line_is_refused_with_its_location(
     with pytest.raises(TranscriptError, match="r0000") as caught:
         open_transcript(folder)
     assert why in str(caught.value)
+
+
+def test_a_line_with_a_key_twice_is_refused(folder: Path) -> None:
+    file = messages_path(folder / "transcript", 0)
+    file.write_text(file.read_text().replace('"examples":5', '"examples":5,"examples":6'))
+    with pytest.raises(
+        TranscriptError, match="line 3: is damaged: has the key 'examples' twice"
+    ):
+        open_transcript(folder)
 
 
 def test_an_update_before_the_broadcast_of_its_round_is_refused(folder: Path) -> None:

@@ -13,7 +13,7 @@ from overheard.archive.message_lines import (
 )
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**40))
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 10**9 - 1))
 def test_a_line_is_a_single_line_that_is_read_as_written(reason: str, size: int) -> None:
     line = Line(size, "client/0", ("server",), MissingReplyLine("missing", reason))
     raw = LINE_PARSER.dump_json(line)
@@ -23,10 +23,10 @@ def test_a_line_is_a_single_line_that_is_read_as_written(reason: str, size: int)
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_metrics_are_stored_exactly(value: float) -> None:
-    body = UpdateLine("update", StoredFile("x", 1, "y"), None, {"loss": value})
+    body = UpdateLine("update", StoredFile("x", 1, "a" * 64), None, {"loss": value})
     line = Line(0, "client/0", (), body)
     assert LINE_PARSER.validate_json(LINE_PARSER.dump_json(line)) == line
-    assert stored_file(line.body) == StoredFile("x", 1, "y")
+    assert stored_file(line.body) == StoredFile("x", 1, "a" * 64)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,12 @@ def test_metrics_are_stored_exactly(value: float) -> None:
         '{"kind": "missing", "reason": "", "more": 1}',
         '{"kind": "update", "delta": {"name": "x", "size": 1, "sha256": ""},'
         ' "examples": 1, "metrics": {"loss": NaN}}',
+        '{"kind": "update", "delta": {"name": "x", "size": -1, "sha256": "%s"},'
+        ' "examples": 1, "metrics": {}}' % ("a" * 64),
+        '{"kind": "update", "delta": {"name": "x", "size": 1, "sha256": "A"},'
+        ' "examples": 1, "metrics": {}}',
+        '{"kind": "broadcast", "weights": {"name": "x", "size": 1, "sha256": "%s"},'
+        ' "parameters": [{"name": "w", "shape": [-1]}]}' % ("a" * 64),
     ],
 )
 def test_an_invalid_body_is_refused(body: str) -> None:

@@ -1,22 +1,29 @@
+import math
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overheard.archive.layout import messages_path, round_folder
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.weights import StoredWeights
-from overheard.core.errors import OutputError
+from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
     Evaluation,
     Message,
+    MessageBody,
     MissingReply,
+    Timestamps,
     UnstoredMessage,
     Update,
 )
@@ -276,3 +283,49 @@ def test_an_update_before_any_broadcast_is_not_written(
     ):
         open_round.record(update(torch.ones(2)))
     assert open_transcript(tmp_path).messages == ()
+
+
+NUMBERS = st.integers(-2, 9) | st.sampled_from((2**53, 10**400, True, 0.5, math.nan, math.inf))
+TEXTS = st.text(max_size=4)  # lone surrogates too
+METRICS = st.dictionaries(TEXTS, NUMBERS, max_size=2)
+READERS = st.frozensets(st.sampled_from((SERVER, client(1), Party("../x"))), max_size=2)
+TIMES = st.none() | st.floats(0, 2e9) | st.sampled_from((-1.0, math.nan, math.inf))
+BODIES = st.one_of(
+    st.builds(MissingReply, TEXTS),
+    st.builds(Evaluation, METRICS, st.none() | NUMBERS, st.tuples(TEXTS)),
+    st.builds(UnstoredMessage, st.just("text"), TEXTS, st.none() | NUMBERS, METRICS),
+    st.builds(Update, st.just(START), st.none() | NUMBERS, METRICS, texts=st.tuples(TEXTS)),
+    st.builds(Aggregate, st.just(START), READERS, st.none() | NUMBERS),
+)
+
+
+@given(st.lists(st.tuples(BODIES, READERS, st.builds(Timestamps, TIMES, TIMES)), max_size=4))
+def test_each_message_that_is_recorded_is_read_as_it_was_sent(
+    sent: list[tuple[MessageBody, frozenset[Party], Timestamps]],
+) -> None:
+    recorded = list[Message]()
+    with TemporaryDirectory() as folder:
+        manifest = Manifest(None, "", None, (), (), None)
+        with Recorder(Path(folder), manifest).open_round() as open_round:
+            open_round.record(broadcast(0))
+            for body, readers, times in sent:
+                message = Message(0, client(0), readers, body, times)
+                with suppress(ValueError, TranscriptError):
+                    open_round.record(message)
+                    recorded.append(message)
+        _, *read = open_transcript(Path(folder)).messages
+        assert list(map(as_stored, read)) == list(map(as_stored, recorded))
+
+
+def as_stored(message: Message) -> Message:
+    """Return a message with lists for tensors, which have no equality, and no NaN as time."""
+    body, times = message.body, message.times
+    if isinstance(body, Update | Aggregate):
+        numbers = {name: body.delta[name].tolist() for name in body.delta}
+        body = replace(body, delta=numbers)  # type: ignore[arg-type]
+    assert times is not None
+    known = (
+        one if one is not None and math.isfinite(one) else None
+        for one in (times.sent, times.received)
+    )
+    return replace(message, body=body, times=Timestamps(*known))

@@ -1,3 +1,4 @@
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,8 @@ def test_a_sum_with_an_unmeasured_processor_time_is_unmeasured() -> None:
     assert RunTime(1.0, None) + RunTime(2.0, 0.5) == RunTime(3.0, None)
 
 
-@pytest.mark.parametrize(("wall", "cores"), [(-0.1, 0.0), (1.0, -0.1)])
-def test_refuses_negative_times(wall: float, cores: float) -> None:
+@pytest.mark.parametrize(("wall", "cores"), [(-0.1, 0.0), (1.0, -0.1), (nan, None), (1.0, inf)])
+def test_refuses_negative_and_infinite_times(wall: float, cores: float) -> None:
     with pytest.raises(ValueError, match="seconds must be 0 or more"):
         RunTime(wall, cores)
 
@@ -45,6 +46,7 @@ def test_refuses_negative_times(wall: float, cores: float) -> None:
         '{"wall": -1.0, "cores": 1.0}',
         '{"wall": NaN, "cores": 1.0}',
         '{"wall": 1e999, "cores": null}',
+        '{"wall": 1.0, "wall": 2.0, "cores": null}',
         '{"wall": "1.0", "cores": null}',
         '{"wall": 1.0, "cores": null, "seed": 3}',
         "\xff\xfe",

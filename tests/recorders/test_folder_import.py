@@ -447,6 +447,14 @@ def test_without_about_only_clients_with_a_file_were_sampled(exported: Path, tmp
         ({"clients": ["0", "0"]}, ["clients names more than once: 0"]),
         ({"clients": ["a b"]}, ["rename the party"]),
         ({"tensors": ["nothing"]}, ["tensors names nothing", "bias, weight"]),
+        ({"class_names": ["a"]}, ["a task needs 2 classes or more"]),
+        ({"input_shape": [0]}, ["lengths of a shape must be 1 or more"]),
+        ({"vocabulary": 0}, ["a vocabulary has 1 token or more"]),
+        ({"rounds": 10**9}, ["rounds must be 0 or more, below 1000000000"]),
+        ({"asked": [{"round": -1, "clients": []}]}, ["asked.0.round", "equal to 0"]),
+        ({"answers": [{"round": -1, "client": "0"}]}, ["answers.0.round", "equal to 0"]),
+        ({"answers": [{"round": 1, "client": "c", "missing": "x", "examples": 3}]},
+         ["the reply of c in round 1 is missing, and what it reports"]),
     ],
 )  # fmt: skip
 def test_reports_all_contradictions_at_once(

@@ -17,6 +17,8 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.archive.purge_note import find_purge
+from overheard.archive.ranges import MAX_ROUNDS
+from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
@@ -113,11 +115,22 @@ class Manifest:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Check the names of parties and the number of rounds."""
+        """Check the names of parties and the ranges of numbers."""
         for name in self.parties:
             parse_party(name)
-        if self.rounds is not None and self.rounds < 0:
-            raise ValueError(f"rounds must be 0 or more, got {self.rounds}")
+        for key, names in (("parties", self.parties), ("left_out", self.left_out)):
+            if repeated := find_repeated(names):
+                raise ValueError(f"{key} names {repeated[0]} twice")
+        if self.rounds is not None and not 0 <= self.rounds < MAX_ROUNDS:
+            raise ValueError(f"rounds must be 0 or more, below {MAX_ROUNDS}, got {self.rounds}")
+        if self.participation is not None and not 0 < self.participation <= 1:
+            raise ValueError(
+                f"participation must be above 0 and at most 1, got {self.participation}"
+            )
+        if not 0 <= self.failure_rate <= 1:
+            raise ValueError(f"failure_rate must lie in [0, 1], got {self.failure_rate}")
+        if self.format < 1:
+            raise ValueError(f"format must be 1 or more, got {self.format}")
 
     @property
     def are_defenses_known(self) -> bool:
@@ -175,10 +188,21 @@ def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None 
         manifest: the manifest.
         inside: the output folder that the transcript is in; None = they are one.
 
+    Raises:
+        OutputError: if `read_manifest` would refuse it, or the disk does not allow it.
+
     """
-    content = _PARSER.dump_json(manifest, indent=2) + b"\n"
-    inside = transcript if inside is None else inside
-    write_bytes(manifest_path(transcript), content, inside=inside)
+    path = manifest_path(transcript)
+    # Warnings of wrong types are off, as reading the content names them.
+    content = _PARSER.dump_json(manifest, indent=2, warnings=False) + b"\n"
+    try:
+        _PARSER.validate_json(content)
+    except ValidationError as error:
+        raise OutputError(
+            f"cannot write {path}: {describe_validation_error(error)}; correct what the run "
+            "states"
+        ) from error
+    write_bytes(path, content, inside=transcript if inside is None else inside)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -234,6 +258,13 @@ def describe_validation_error(error: ValidationError) -> str:
     return "; ".join(described + more)
 
 
+def describe_damage(error: ValueError) -> str:
+    """Describe why a stored file is damaged, on one line."""
+    if isinstance(error, ValidationError):
+        return describe_validation_error(error)
+    return printable_excerpt(str(error))
+
+
 def _check_same_run(folder: Path, manifest: Manifest) -> None:
     """Raise unless the folder has the same run.
 
@@ -264,6 +295,13 @@ def _check_no_other_files(transcript: Path) -> None:
 
 def _check_format(path: Path, content: bytes) -> None:
     """Raise if the format is newer; checked first, as other fields may then differ."""
+    try:
+        refuse_repeated_keys(content)
+    except ValueError as error:
+        raise TranscriptError(
+            f"{path} is damaged, it is no valid JSON ({describe_damage(error)}): copy the "
+            "whole transcript again"
+        ) from error
     document = parse_json(content, str(path), TranscriptError)
     found = document.get("format") if isinstance(document, dict) else None
     if isinstance(found, int) and found > FORMAT:

@@ -1,6 +1,6 @@
 """Reads a message from its stored line and the tensor file beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -8,6 +8,7 @@ from types import MappingProxyType
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import checked_file_size, messages_path, weights_path
 from overheard.archive.message_lines import (
+    AggregateLine,
     BodyLine,
     BroadcastLine,
     DistilledLine,
@@ -21,6 +22,7 @@ from overheard.archive.message_lines import (
     stored_files,
 )
 from overheard.archive.ranges import MAX_EXAMPLES
+from overheard.archive.repeated_keys import find_repeated
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import (
@@ -95,6 +97,9 @@ def read_message(
         raise location.error(
             f"is of round {line.round}: move it to that round's folder, or record again"
         )
+    for key, names in _unique_names(line):
+        if repeated := find_repeated(names):
+            raise location.error(f"{key} names {repeated[0]} twice: record it once")
     files = [
         _CheckedFile(_check_file(file, location, sizes), file.sha256)
         for file in stored_files(line.body)
@@ -114,6 +119,15 @@ def read_message(
         )
     except ValueError as error:
         raise location.error(str(error)) from error
+
+
+def _unique_names(line: Line) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield each list of a line that may name nothing twice, with its key."""
+    yield "readers", line.readers
+    if isinstance(line.body, AggregateLine):
+        yield "cohort", line.body.cohort
+    if isinstance(line.body, BroadcastLine | UpdateLine):
+        yield "parameters", (one.name for one in line.body.parameters or ())
 
 
 def declared_shapes(parameters: Sequence[Parameter]) -> Shapes:

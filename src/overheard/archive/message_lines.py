@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from overheard.archive.ranges import RoundNumber
 from overheard.core.messages import UnstoredKind
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
@@ -15,9 +16,9 @@ class StoredFile:
     """A safetensors file of a message, with its size and digest to verify it."""
 
     name: str
-    size: int
+    size: Annotated[int, Field(ge=0)]
     """Bytes."""
-    sha256: str
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Parameter:
     """One tensor of the model."""
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Line:
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
-    round: int
+    round: RoundNumber
     sender: str
     readers: tuple[str, ...]
     body: Annotated[BodyLine, Field(discriminator="kind")]

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from overheard.archive.layout import (
     count_committed_rounds,
     messages_path,
@@ -14,10 +12,12 @@ from overheard.archive.layout import (
     transcript_folder,
     weights_path,
 )
-from overheard.archive.manifest import describe_validation_error, read_manifest
+from overheard.archive.manifest import describe_damage, read_manifest
 from overheard.archive.message_bodies import LineLocation, declared_shapes, read_message
 from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_files
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.archive.weights import Shapes
+from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 from overheard.core.transcript import Transcript
 from overheard.disk.reading import read_json_text
@@ -101,10 +101,11 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
 
 def _parse_line(raw: bytes, location: LineLocation) -> Line:
     try:
+        refuse_repeated_keys(raw)
         return LINE_PARSER.validate_json(raw)
-    except ValidationError as error:
+    except ValueError as error:
         raise location.error(
-            f"is damaged: {describe_validation_error(error)}; copy the whole transcript again"
+            f"is damaged: {describe_damage(error)}; copy the whole transcript again"
         ) from error
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import final
 
@@ -34,6 +34,7 @@ from overheard.core.messages import (
     DistilledSet,
     Evaluation,
     Message,
+    MessageBody,
     MissingReply,
     UnstoredMessage,
     Update,
@@ -174,9 +175,12 @@ class OpenRound:
             body,
             None
             if message.times is None
-            else TimestampsLine(message.times.sent, message.times.received),
+            else TimestampsLine(
+                _finite_or_none(message.times.sent), _finite_or_none(message.times.received)
+            ),
         )
-        content = LINE_PARSER.dump_json(line, exclude_defaults=True) + b"\n"
+        # Warnings of wrong types are off, as reading the content names them.
+        content = LINE_PARSER.dump_json(line, exclude_defaults=True, warnings=False) + b"\n"
         self._check_memory(content)
         location = LineLocation(self._transcript, self._number, len(self._lines) + 1)
         # One line that cannot be read would make all of the recording unreadable.
@@ -208,6 +212,7 @@ class OpenRound:
 
     def _store(self, message: Message) -> BodyLine:
         body = message.body
+        _check_examples(body)
         match body:
             case Broadcast():
                 shapes = tensor_shapes(body.weights)
@@ -308,8 +313,21 @@ def _describe_differences(shapes: Shapes, broadcast: Shapes) -> str:
     return "; ".join(lines[:MOST_NAMES]) + (f"; and {more} more" if more > 0 else "")
 
 
+def _check_examples(body: MessageBody) -> None:
+    """Raise `ValueError` if a number of examples is not whole: JSON has no NaN."""
+    if isinstance(body, Update | Aggregate | Evaluation | UnstoredMessage):
+        examples = body.examples
+        if examples is not None and not isinstance(examples, int):
+            raise ValueError(f"it reports {examples} examples: record the true number, or None")
+
+
+def _finite_or_none(time: float | None) -> float | None:
+    """Return a time; None if it is no time, as senders may state any number."""
+    return time if time is not None and isfinite(time) else None
+
+
 def _check_finite(metrics: Mapping[str, float]) -> dict[str, float]:
     for name, value in metrics.items():
-        if not isfinite(value):
+        if not -inf < value < inf:  # a whole number may be too large for `isfinite`
             raise ValueError(f"the metric {name!r} is {value}: remove it")
     return dict(metrics)

@@ -20,8 +20,9 @@ def refuse_repeated_keys(content: bytes | str) -> None:
 
 
 def _refuse_repeated_pairs(pairs: Sequence[tuple[str, object]]) -> None:
-    for key in find_repeated(key for key, _ in pairs):
-        raise ValueError(f"has the key {printable_excerpt(key)!r} twice in one object")
+    if len(dict(pairs)) < len(pairs):
+        repeated, *_ = find_repeated(key for key, _ in pairs)
+        raise ValueError(f"has the key {printable_excerpt(repeated)!r} twice in one object")
 
 
 def find_repeated(entries: Iterable[str]) -> list[str]:

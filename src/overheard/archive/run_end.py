@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from overheard.archive.layout import (
     count_committed_rounds,
@@ -13,7 +13,9 @@ from overheard.archive.layout import (
     path_exists,
     transcript_folder,
 )
-from overheard.archive.manifest import describe_validation_error, read_manifest
+from overheard.archive.manifest import describe_damage, read_manifest
+from overheard.archive.ranges import RoundNumber
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
@@ -31,7 +33,7 @@ class RunEnd:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
-    rounds: Annotated[int, Field(ge=0)]
+    rounds: RoundNumber
     folder: str = ""
 
 
@@ -68,9 +70,11 @@ def has_ended(folder: Path) -> bool:
     if not path_exists(path):
         return False
     try:
-        end = _PARSER.validate_json(read_json_text(path, TranscriptError, inside=transcript))
-    except ValidationError as error:
+        content = read_json_text(path, TranscriptError, inside=transcript)
+        refuse_repeated_keys(content)
+        end = _PARSER.validate_json(content)
+    except ValueError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; delete it"
+            f"{path} is damaged: {describe_damage(error)}; delete it"
         ) from error
     return end.rounds == count_committed_rounds(folder)

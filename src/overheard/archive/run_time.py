@@ -1,13 +1,15 @@
 """The run time of a run, stored in a separate file beside its transcript."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from overheard.archive.layout import path_exists, seconds_path
-from overheard.archive.manifest import describe_validation_error
+from overheard.archive.manifest import describe_damage
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_unflushed
@@ -31,9 +33,11 @@ class RunTime:
     cores: float | None
 
     def __post_init__(self) -> None:
-        """Check that times are not negative."""
-        if self.wall < 0 or (self.cores is not None and self.cores < 0):
-            raise ValueError(f"seconds must be 0 or more, got {self.wall} and {self.cores}")
+        """Check that times are finite and not negative."""
+        if not all(0 <= one < inf for one in (self.wall, self.cores or 0.0)):
+            raise ValueError(
+                f"seconds must be 0 or more and finite, got {self.wall} and {self.cores}"
+            )
 
     def __add__(self, more: "RunTime") -> "RunTime":
         """Add two run times; the sum of processor times needs both."""
@@ -77,9 +81,10 @@ def read_run_time(folder: Path) -> RunTime | None:
         return None
     content = read_json_text(path, TranscriptError, inside=folder)
     try:
+        refuse_repeated_keys(content)
         return _PARSER.validate_json(content)
-    except ValidationError as error:
+    except ValueError as error:
         raise TranscriptError(
-            f"{path} is damaged: {describe_validation_error(error)}; delete it to leave the "
+            f"{path} is damaged: {describe_damage(error)}; delete it to leave the "
             "run time unknown"
         ) from error

@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists, truth_path
-from overheard.archive.manifest import describe_validation_error
+from overheard.archive.manifest import describe_damage
 from overheard.archive.ranges import (
     MAX_EXAMPLES,
     ExampleCount,
@@ -119,7 +119,8 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         parsed = _parse_truth(content)
     except ValueError as error:
         raise DataError(
-            f"the ground truth cannot be written: {_describe(error)}; correct it in the data"
+            f"the ground truth cannot be written: {describe_damage(error)}; correct it in the "
+            "data"
         ) from error
     if parsed.drawn_from.keys() != truth.drawn_from.keys():
         raise DataError(
@@ -152,7 +153,7 @@ def read_truth(folder: Path) -> GroundTruth:
         return _parse_truth(content)
     except ValueError as error:
         raise TranscriptError(
-            f"{path} is damaged: {_describe(error)}; correct it, or copy it again"
+            f"{path} is damaged: {describe_damage(error)}; correct it, or copy it again"
         ) from error
 
 
@@ -185,13 +186,6 @@ def _parse_truth(content: str | bytes) -> GroundTruth:
         has_label_counts=bool(counts),
         drawn_from=_shares_by_round(stored.drawn_from, counts),
     )
-
-
-def _describe(error: ValueError) -> str:
-    """Return what is wrong with a file, and where."""
-    if isinstance(error, ValidationError):
-        return describe_validation_error(error)
-    return printable_excerpt(str(error))
 
 
 def _check_parties(stored: _StoredTruth) -> None:

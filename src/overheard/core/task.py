@@ -57,6 +57,8 @@ class Task:
             raise ValueError("a task needs a name for each output, one or more, got none")
         if not self.shape or min(self.shape) < 1:
             raise ValueError(f"the lengths of a shape must be 1 or more, got {self.shape}")
+        if self.vocabulary is not None and self.vocabulary < 1:
+            raise ValueError(f"a vocabulary has 1 token or more, got {self.vocabulary}")
 
     @property
     def has_classes(self) -> bool:

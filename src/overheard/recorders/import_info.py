@@ -11,7 +11,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
-from overheard.archive.ranges import MAX_EXAMPLES
+from overheard.archive.ranges import MAX_EXAMPLES, MAX_ROUNDS, RoundNumber
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
@@ -36,7 +37,7 @@ MAX_TEXT_LENGTH = 1000
 class SampledClients:
     """The clients that were sampled in a round, if not all of them."""
 
-    round: int
+    round: RoundNumber
     clients: tuple[str, ...]
 
 
@@ -55,7 +56,7 @@ class ClientAnswer:
 
     """
 
-    round: int
+    round: RoundNumber
     client: str
     examples: int | None = None
     metrics: dict[str, float] = field(default_factory=dict)
@@ -192,6 +193,7 @@ def _read_stated_info(folder: Path) -> tuple[Path, ImportInfo]:
             content = json.dumps(parse_toml(text, str(path), TranscriptError)).encode()
         else:
             content = read_json_text(path, TranscriptError, inside=folder)
+        refuse_repeated_keys(content)
         return path, _PARSER.validate_json(content)
     except ValidationError as error:
         raise TranscriptError(
@@ -209,14 +211,9 @@ _PARSER = TypeAdapter(ImportInfo)
 
 def _contradictions(about: ImportInfo) -> Iterator[str]:
     yield from _contradictions_of_replies(about)
-    if (about.class_names is None) != (about.input_shape is None):
-        yield "class_names and input_shape require each other: give both, or neither"
-    if about.vocabulary is not None and about.input_shape is None:
-        yield "vocabulary requires class_names and input_shape: give all, or none"
-    if about.task_kind != "classification" and about.class_names is None:
-        yield "task_kind requires class_names and input_shape: give all, or none"
-    if about.rounds is not None and about.rounds < 0:
-        yield f"rounds must be 0 or more, got {about.rounds}"
+    yield from _contradictions_of_task(about)
+    if about.rounds is not None and not 0 <= about.rounds < MAX_ROUNDS:
+        yield f"rounds must be 0 or more, below {MAX_ROUNDS}, got {about.rounds}"
     if about.participation is not None and not 0 < about.participation <= 1:
         yield f"participation must be above 0 and at most 1, got {about.participation}"
     if about.asked and about.clients is None:
@@ -238,6 +235,19 @@ def _contradictions(about: ImportInfo) -> Iterator[str]:
             yield f"examples must be 0 or more, and below {MAX_EXAMPLES}, got {size}"
 
 
+def _contradictions_of_task(about: ImportInfo) -> Iterator[str]:
+    try:
+        _ = about.task
+    except ValueError as error:
+        yield str(error)
+    if (about.class_names is None) != (about.input_shape is None):
+        yield "class_names and input_shape require each other: give both, or neither"
+    if about.vocabulary is not None and about.input_shape is None:
+        yield "vocabulary requires class_names and input_shape: give all, or none"
+    if about.task_kind != "classification" and about.class_names is None:
+        yield "task_kind requires class_names and input_shape: give all, or none"
+
+
 def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
     """Yield what contradicts itself in the statements on clients' files."""
     if about.kind == "gradients" and about.rate is None:
@@ -254,6 +264,12 @@ def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
             f'count_unit = "{about.count_unit}" requires [recipe] with batch and epochs, to '
             "compute numbers of examples: give both"
         )
+    for answer in about.answers:
+        if answer.missing and (answer.examples is not None or answer.metrics):
+            yield (
+                f"answers says that the reply of {answer.client} in round {answer.round} is "
+                "missing, and what it reports: remove one of them"
+            )
     known = about.tensors
     if about.codes is not None and known is not None:
         for name in sorted(set(about.codes.names()).difference(known)):
