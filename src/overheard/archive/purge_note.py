@@ -6,7 +6,7 @@ from typing import Annotated, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overheard.core.errors import OutputError
-from overheard.disk.reading import read_small_file
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text
 
 NOTE_FILE = "purged.json"
@@ -99,7 +99,7 @@ def read_purge_note(folder: Path) -> PurgeNote | None:
     path = folder / NOTE_FILE
     if not path.exists():
         return None
-    content = read_small_file(path, OutputError, limit=MAX_BYTES)
+    content = read_json_text(path, OutputError, part=SMALL_FILE)
     try:
         return PurgeNote.model_validate_json(content)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from overheard.core.accounting.accountant import AccountedMechanism, account_mec
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism
 from overheard.core.messages import Update
+from overheard.core.parties import is_client
 from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
@@ -59,6 +60,14 @@ def complete_run_record(
         else tuple(partition.candidates.labels.tolist()),
         record_exchange=record_exchange(plan.data.split, dataset, partition),
         utility=UTILITIES[dataset.task.kind],
+        clients=len(
+            {
+                party
+                for message in sent.messages
+                for party in (message.sender, *message.readers)
+                if is_client(party)
+            }
+        ),
     )
 
 

@@ -139,6 +139,19 @@ def _existing_policy(path: Path) -> OutputError:
     return OutputError(f"{path}: exists: move it, or use it with --policy, to keep edits")
 
 
+def sarif_of(found: FindingsDocument, policy: Path) -> str:
+    """Return what does not pass in findings as SARIF; of the policy's path only the name.
+
+    Raises:
+        PlanError: if the policy is invalid.
+
+    """
+    rules = read_policy(policy)
+    sources = rule_sources(rules, Path(policy.name), read_text(policy, PlanError))
+    checked = judge_findings(rules, found, None, datetime.now(UTC).date())
+    return as_sarif(checked, rules, sources)
+
+
 def _rules(
     policy: Path | None, reference: Reference | None, now: FindingsDocument
 ) -> tuple[Policy, RuleSources, tuple[str, ...]]:

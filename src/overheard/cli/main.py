@@ -47,6 +47,7 @@ from overheard.cli.options import (
 )
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.purging import print_due, purge
+from overheard.cli.releasing import release
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import prepare_workers
 from overheard.core.errors import PlanError
@@ -471,6 +472,7 @@ app.command()(check)
 app.command()(compare)
 app.command()(evidence)
 app.command()(verify)
+app.command()(release)
 app.command()(purge)
 app.command()(init)
 app.add_typer(plan_app, name="plan")

@@ -403,6 +403,7 @@ class RunRow(DocumentPart):
     utility: Utility
     unrecorded: Count = 0
     lost_replies: tuple[LostReplyRow, ...] = ()
+    clients: Count = 0
 
     @property
     def last_accuracy(self) -> float | None:

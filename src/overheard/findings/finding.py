@@ -242,6 +242,7 @@ class ArmRun:
         unrecorded: number of messages that arrived and whose content is not stored.
         lost_replies: the first of both, by party and reason; see
             `findings.lost_replies`. It is () for a control.
+        clients: number of clients that sent or could read a message; 0 = unknown.
 
     """
 
@@ -266,3 +267,4 @@ class ArmRun:
     utility: Utility = "accuracy"
     unrecorded: int = 0
     lost_replies: tuple[LostReply, ...] = ()
+    clients: int = 0

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import final
 
 from overheard.core.failures import HOW_TO_REPORT
 from overheard.drawing.figures import ReportTable
@@ -35,7 +36,7 @@ from overheard.report.arm_figures import arm_figures
 from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
-from overheard.report.first_page.first_page import NO_METADATA, make_first_page
+from overheard.report.first_page.first_page import MISTRUST, NO_METADATA, make_first_page
 from overheard.report.first_page.matrix import (
     describe_defenses,
     describe_observers,
@@ -89,32 +90,65 @@ class ArmSummary:
         return tuple(f"{name} {value}" for name, value in costs.items() if value != NO_NUMBER)
 
 
-def render_page(audit: Audit, digest: str = "") -> str:
+@final
+@dataclass(frozen=True, slots=True)
+class ReleasedParts:
+    """What the page of a release says although its audit has no claims.
+
+    Args:
+        broken_claims: sentences on promises of differential privacy that do not hold.
+        epsilons: sentences on promised, recomputed and measured epsilon.
+        epsilon_blocks: the table on epsilon.
+        left_out: what the release leaves out, and why, in sentences.
+
+    """
+
+    broken_claims: tuple[str, ...]
+    epsilons: tuple[str, ...]
+    epsilon_blocks: tuple[SectionBlock, ...]
+    left_out: tuple[str, ...]
+
+
+def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None = None) -> str:
     """Return the whole report as HTML, with all names and control characters escaped.
 
     Args:
         audit: the audit.
         digest: the SHA-256 of `findings.json`, which the page states; "" = not stated.
+        released: what to say of a release, whose page shows no claims; None = it is none.
 
     """
     arm_results, parts = audit.arm_results, PageParts()
     part = parts.make
     epsilons = part("differential privacy", lambda: epsilon_results(audit))
+    first = make_first_page(audit, epsilons, digest, parts)
+    blocks = part("promises of epsilon", lambda: epsilon_blocks(epsilons))
+    if released is not None:
+        first = replace(
+            first,
+            broken_claims=released.broken_claims,
+            epsilons=released.epsilons,
+            steps=(*((MISTRUST,) if released.broken_claims else ()), *first.steps),
+        )
+        blocks = released.epsilon_blocks
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
         title=make_printable(audit.title),
         is_recorded=audit.is_recorded,
         made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
-        first=make_first_page(audit, epsilons, digest, parts),
+        first=first,
+        left_out=() if released is None else released.left_out,
+        is_release=released is not None,
         arms=part("results in sentences", lambda: map(_arm_summary, arm_results)),
         changes=part("changes", lambda: describe_defense_effects(arm_results)),
         costs=part("costs", lambda: [cost_table(arm_results)]),
         side_by_side=part("arms side by side", lambda: arm_figures(arm_results)),
         defenses=_defenses(arm_results),
-        epsilons=part("promises of epsilon", lambda: epsilon_blocks(epsilons)),
-        sections=_sections(audit, parts),
-        claims=part("claims, not checked", lambda: _claims(audit)),
+        epsilons=blocks,
+        # Sections of questions, and claims, show single clients.
+        sections=_sections(audit, parts) if released is None else (),
+        claims=part("claims, not checked", lambda: _claims(audit)) if released is None else (),
         frontiers=part("leakage and utility", lambda: frontier_figures(arm_results)),
         by_round=part("leakage by round", lambda: round_figures(arm_results)),
         accuracy=part("utility by round", lambda: [accuracy_figure(arm_results)]),

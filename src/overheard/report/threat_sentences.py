@@ -62,15 +62,21 @@ def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
 def _result_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     pages = pages_of(threat_result.question)
     if not threat_result.attack_results:
+        if threat_result.verdict == "unchecked" and not threat_result.unchecked_claims:
+            return (_released_claims_sentence(threat_result),)
+        if threat_result.verdict == "not enough to judge":
+            return (_untold_sentence(threat_result),)
         return (
             unchecked_claim_sentences(threat_result)
             if threat_result.unchecked_claims
             else (_unmeasured_sentence(threat_result, pages),)
         )
     attack_result = threat_result.attack_results[0]
+    # A release has no claims, which the details are about.
+    has_claims = any(one.claimed or one.scores for one in attack_result.findings)
     return (
         _headline_sentence(threat_result, attack_result, pages),
-        *pages.detail_sentences(threat_result),
+        *(pages.detail_sentences(threat_result) if has_claims else ()),
         *evidence_sentences(threat_result, pages),
         f"{_attack_sentence(threat_result)} "
         f"{_interval_sentence(attack_result.headline_row, pages)}",
@@ -93,6 +99,24 @@ def _unmeasured_sentence(threat_result: ThreatResult, pages: QuestionPages) -> s
     return (
         f"What {name_observers(threat_result.observers)} can learn about {whom} was not "
         f"measured: {why} {caveat}"
+    )
+
+
+def _released_claims_sentence(threat_result: ThreatResult) -> str:
+    """Return that claims were made, which a release does not contain."""
+    observers = name_observers(threat_result.observers)
+    what = make_printable(threat_result.question).replace("_", " ")
+    return (
+        f"{observers[0].upper()}{observers[1:]} makes claims ({what}). {UNCHECKED}: how "
+        "accurate they are is unknown, which does not mean that there is no leak."
+    )
+
+
+def _untold_sentence(threat_result: ThreatResult) -> str:
+    """Return that a release leaves out the figures of a result."""
+    return (
+        f"{threat_result.title}. This is not told here: "
+        f"{make_printable(threat_result.judgement.why)}."
     )
 
 

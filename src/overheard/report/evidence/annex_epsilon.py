@@ -1,5 +1,6 @@
 """Differential privacy in the annex: epsilon as claimed, recomputed, and proven by attacks."""
 
+from collections.abc import Iterable
 from math import floor, inf
 
 from overheard.core.accounting.accountant import format_epsilon
@@ -42,14 +43,20 @@ BROKEN: tuple[EpsilonVerdict, ...] = (
 
 def broken_claims_blocks(findings: FindingsDocument) -> tuple[SectionBlock, ...]:
     """Return a sentence on each claim that does not hold or is doubtful; () = there is none."""
-    sentences = dict.fromkeys(
-        f"Arm “{make_printable(row.arm)}”: {make_printable(row.defense)}, for "
-        f"{UNITS[row.unit]}. Result: {_result(row)}."
-        for row in findings.epsilon
-        if row.verdict in BROKEN
-    )
+    sentences = mechanism_sentences([row for row in findings.epsilon if row.verdict in BROKEN])
     title = "Claims of differential privacy that do not hold or are doubtful"
-    return (SectionBlock(title, tuple(sentences)),) if sentences else ()
+    return (SectionBlock(title, sentences),) if sentences else ()
+
+
+def mechanism_sentences(rows: Iterable[EpsilonRow]) -> tuple[str, ...]:
+    """Return a sentence on each mechanism with its result, each once."""
+    return tuple(
+        dict.fromkeys(
+            f"Arm “{make_printable(row.arm)}”: {make_printable(row.defense)}, for "
+            f"{UNITS[row.unit]}. Result: {_result(row)}."
+            for row in rows
+        )
+    )
 
 
 def epsilon_section(findings: FindingsDocument) -> AnnexSection:

@@ -1,0 +1,1 @@
+"""What may leave of an audit: no names, and no figures of single clients."""
