@@ -1,0 +1,480 @@
+"""Where bytes enter from outside, each with the commands that read them.
+
+The table of SECURITY.md has a row for each, of the same name.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+
+from tests.hostile import changes as change
+from tests.hostile.changes import READ_OR_REFUSED, REFUSED, SAME, Change
+
+CPU = ("--device", "cpu", "--workers", "1", "--quiet")
+
+SHOW = ("show", "recording", "--verify")
+IMPORT = ("import", "exported", "--out", "new")
+IMPORT_EXPERIMENT = ("import", "experiment", "--out", "new")
+AUDIT = ("audit", "plan.toml", "--out", "new", *CPU)
+AUDIT_RECORDING = ("audit", "plan.toml", "--transcript", "simulated", "--out", "new", *CPU)
+RESUME = ("audit", "plan.toml", "--out", "audit", *CPU)
+CHECK = ("check", "audit/findings.json", "--policy", "policy.toml")
+EVIDENCE = ("evidence", "audit")
+VERIFY = ("verify", "audit")
+
+
+def plan_check(plan: str) -> tuple[str, ...]:
+    """Return the command that looks into a plan."""
+    return ("plan", "check", plan, "--no-estimate")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A place where bytes enter.
+
+    Args:
+        row: its row in the table of SECURITY.md.
+        file: the input that is changed, relative to the working directory; "." = each change
+            names its own.
+        changes: iterates over its changes, given the intact content.
+        commands: the commands that read it.
+        parts: what the commands need of the workspace.
+        writes: what the commands may write.
+        fine: exit codes of a command that has read the input.
+        is_named: whether the user names the file itself.
+        is_optional: whether it may be missing.
+        has_folder: whether the folder above it was received, too.
+        may_import: folders of code that the user named.
+        aliases: further names in messages about it.
+        environment: further environment variables.
+
+    """
+
+    row: str
+    file: str
+    changes: Callable[[bytes], Iterator[Change]]
+    commands: tuple[tuple[str, ...], ...]
+    parts: tuple[str, ...]
+    writes: tuple[str, ...] = ()
+    fine: frozenset[int] = frozenset({0})
+    is_named: bool = False
+    is_optional: bool = False
+    has_folder: bool = False
+    may_import: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def all_changes(self, workspace: Path) -> Iterator[Change]:
+        """Iterate over all changes of this entry."""
+        if self.file == ".":
+            yield from self.changes(b"")
+            return
+        content = (workspace / self.file).read_bytes()
+        yield from change.files(
+            is_named=self.is_named, is_optional=self.is_optional, has_folder=self.has_folder
+        )
+        yield from self.changes(content)
+
+
+def text_document(form: change.Documents, content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a document and of its bytes."""
+    yield from change.bytes_of_text(content, ends=REFUSED)
+    yield from change.documents(content, form)
+
+
+def json_document(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a file with JSON."""
+    return text_document(change.JSON, content)
+
+
+def toml_document(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a file with TOML."""
+    for one in text_document(change.TOML, content):
+        # A part of a file with TOML may be one, too; and blanks are none of its values.
+        is_cut = one.kind == "truncated"
+        yield replace(one, ends=READ_OR_REFUSED) if is_cut else one
+
+
+def message_lines(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of messages: of each line, and of the list of them."""
+    lines = content.splitlines(keepends=True)
+    yield from change.bytes_of_text(content, ends=REFUSED)
+    for number in range(len(lines)):
+        yield from change.documents(content, change.lines(number, content))
+    yield change.written(
+        "hidden client", "no reply, and no reason", _without(lines, 1), REFUSED
+    )
+    for number in (0, 2, 3):
+        new = _without(lines, number)
+        yield change.written("contradiction", f"no line {number}", new, READ_OR_REFUSED)
+    for number in range(4):
+        yield change.written("duplicate", f"line {number} twice", content + lines[number])
+    for_others = content.replace(b'"client/0"', b'"client/7"')
+    yield change.written("contradiction", "a client that the run does not have", for_others)
+    blank = lines[0] + b"\n" * change.MANY + b"".join(lines[1:])
+    yield change.written("many items", "a million empty lines", blank, READ_OR_REFUSED)
+    missing = lines[0] + lines[1] * 200_000 + b"".join(lines[2:])
+    yield change.written("many items", "200,000 missing replies of a client", missing)
+
+
+def _without(lines: list[bytes], number: int) -> bytes:
+    return b"".join(lines[:number] + lines[number + 1 :])
+
+
+def recorded_tensors(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of tensors whose size and digest the message states rightly."""
+    for one in change.safetensors(content):
+        yield one
+        yield replace(one, name=f"{one.name}, stated", apply=partial(_stated, one))
+    yield Change("sparse", "400 MB, stated", _grow_stated)
+
+
+def _stated(one: Change, path: Path) -> None:
+    one.apply(path)
+    _state(path, sha256(path.read_bytes()).hexdigest())
+
+
+def _grow_stated(path: Path) -> None:
+    os.truncate(path, 400_000_000)
+    _state(path, "0" * 64)
+
+
+def _state(path: Path, digest: str) -> None:
+    """Write size and digest of a file of tensors into its message."""
+    listed = path.parent / "messages.jsonl"
+    lines = [json.loads(line) for line in listed.read_text().splitlines()]
+    for line in lines:
+        for stored in line["body"].values():
+            if isinstance(stored, dict) and stored.get("name") == path.name:
+                stored |= {"size": path.stat().st_size, "sha256": digest}
+    listed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def truth(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a ground truth."""
+    yield from json_document(content)
+    intact = json.loads(content)
+    first = intact["counts"][0]
+    for value in ("7.5", "1e308", "-0.1", "NaN"):
+        new = _with(intact, accuracy=[{"round": 0, "accuracy": change.MARK}])
+        raw = new.replace(json.dumps(change.MARK).encode(), value.encode())
+        yield change.written("out of range", f"an accuracy of {value}", raw)
+    for name, counts in {
+        "counts below 0": [first | {"labels": [-1] * len(first["labels"])}],
+        "no count above 0": [first | {"labels": [0] * len(first["labels"])}],
+        "more classes than the run has": [first | {"labels": [*first["labels"], 1]}],
+        "a round that the run does not have": [first | {"round": 99}],
+    }.items():
+        yield change.written(
+            "out of range", name, _with(intact, counts=counts), READ_OR_REFUSED
+        )
+    other = first | {"labels": [one + 1 for one in first["labels"]]}
+    yield change.written(
+        "contradiction", "two counts of a client", _with(intact, counts=[first, other])
+    )
+    stranger = first | {"party": "client/77"}
+    yield change.written(
+        "contradiction",
+        "counts of a client that the run does not have",
+        _with(intact, counts=[*intact["counts"], stranger]),
+        READ_OR_REFUSED,
+    )
+
+
+def _with(document: Mapping[str, object], **values: object) -> bytes:
+    return json.dumps({**document, **values}).encode()
+
+
+def findings(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of findings."""
+    yield from json_document(content)
+    intact = json.loads(content)
+    yield change.written("contradiction", "no runs", _with(intact, runs=[]), READ_OR_REFUSED)
+    for name, value in intact.items():
+        if isinstance(value, list) and value:
+            yield change.written(
+                "contradiction", f"no {name}", _with(intact, **{name: []}), READ_OR_REFUSED
+            )
+
+
+def table(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a table in text, which may have another encoding."""
+    yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
+    yield from change.csv(content)
+
+
+def source(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of source code."""
+    yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
+    yield from change.python(content)
+
+
+def output_folders(_: bytes) -> Iterator[Change]:
+    """Iterate over what may stand where a command writes."""
+    for name in (
+        "report.html", "findings.json", "findings.csv", "plan.toml", "digests.json",
+        ".audit.lock", ".lock", "runs", "cells", "runs/no_defense-seed0",
+        "runs/no_defense-seed0/transcript", "runs/no_defense-seed0/transcript/manifest.json",
+        "runs/no_defense-seed0/truth.json",
+    ):  # fmt: skip
+        for_audit = partial(_prepare_output, name)
+        yield Change(
+            "link", f"{name} to a file outside", partial(for_audit, "file"), READ_OR_REFUSED
+        )
+        yield Change(
+            "link", f"{name} to a folder outside", partial(for_audit, "folder"), READ_OR_REFUSED
+        )
+        yield Change("pipe", name, partial(for_audit, "pipe"), READ_OR_REFUSED)
+        yield Change("wrong kind of file", name, partial(for_audit, "full"), READ_OR_REFUSED)
+    yield Change("link", "the folder itself, to outside", _link_output, READ_OR_REFUSED)
+    yield Change(
+        "partial file",
+        "a part of a report",
+        partial(_prepare_output, ".report.html.0123456789abcdef.part", "text"),
+        SAME,
+    )
+    yield Change(
+        "partial file",
+        "an empty folder of a run",
+        partial(_prepare_output, "runs/no_defense-seed0/x", "text"),
+        READ_OR_REFUSED,
+    )
+    yield Change(
+        "wrong kind of file",
+        "a file in place of the folder",
+        lambda cwd: (cwd / "new").write_text("x") and None,
+    )
+
+
+def _prepare_output(name: str, what: str, cwd: Path) -> None:
+    path, outside = cwd / "new" / name, cwd.parent / "outside"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what == "file":
+        path.symlink_to(outside / "victim")
+    elif what == "folder":
+        path.symlink_to(outside)
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "full":
+        path.mkdir()
+        (path / "precious").write_text("precious")
+    else:
+        path.write_text("a part")
+
+
+def _link_output(cwd: Path) -> None:
+    (cwd / "new").symlink_to(cwd.parent / "outside")
+
+
+def stored_results(_: bytes) -> Iterator[Change]:
+    """Iterate over changes of what an audit has stored, before it goes on."""
+    for what, pattern in {
+        "a cell": "audit/cells/*.safetensors",
+        "a run's update": "audit/runs/*/transcript/rounds/r0001/*update.safetensors",
+        "a run's messages": "audit/runs/*/transcript/rounds/r0001/messages.jsonl",
+        "a run's manifest": "audit/runs/*/transcript/manifest.json",
+        "a run's truth": "audit/runs/*/truth.json",
+        "a run's code": "audit/runs/*/code.json",
+    }.items():
+        for kind, name, edit in STORED_EDITS:
+            ends = READ_OR_REFUSED - {"harmless"}
+            yield Change(kind, f"{what}: {name}", partial(_edit_stored, pattern, edit), ends)
+    yield Change(
+        "stale data", "another plan under the same results", _other_plan, READ_OR_REFUSED
+    )
+
+
+def _edit_stored(pattern: str, edit: Callable[[Path], None], cwd: Path) -> None:
+    edit(min(cwd.glob(pattern)))
+
+
+def _other_plan(cwd: Path) -> None:
+    plan = cwd / "plan.toml"
+    plan.write_text(plan.read_text().replace("rate = 0.1", "rate = 0.2"))
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+def _swap(path: Path) -> None:
+    """Give a stored file the content of another one of its kind."""
+    others = [one for one in sorted(path.parent.glob(f"*{path.suffix}")) if one != path]
+    path.write_bytes((others[0] if others else path).read_bytes() + (b"" if others else b" "))
+
+
+STORED_EDITS: tuple[tuple[str, str, Callable[[Path], None]], ...] = (
+    ("stale data", "one bit flipped", _flip),
+    ("stale data", "another file of its kind", _swap),
+    ("truncated", "cut in half", lambda path: os.truncate(path, path.stat().st_size // 2)),
+    ("empty", "no byte", lambda path: os.truncate(path, 0)),
+    ("link", "to a copy outside", change.link_out),
+    ("device", "/dev/zero", partial(change.link_to, "/dev/zero")),
+    ("pipe", "without a writer", change.pipe),
+    ("sparse", "2^40 bytes", partial(change.grow_sparsely, 2**40)),
+    ("wrong kind of file", "a folder", change.folder_instead),
+    ("missing", "no file", Path.unlink),
+)
+
+PACKAGE = "site/received-1.0.dist-info"
+
+
+def entry_points(_: bytes) -> Iterator[Change]:
+    """Iterate over packages that offer plugins."""
+    for kind, name, text in (
+        ("missing", "a module that is not there", "x = nowhere:X"),
+        ("wrong type", "no class", "x = received_plugin:number"),
+        ("contradiction", "it fails", "x = received_plugin:missing"),
+        ("duplicate", "the name of a built-in attack", "decaf = received_plugin:X"),
+        ("escapes", "in a name", f"{change.CONTROL} = nowhere:X"),
+        ("html", "in a name", f"{change.HTML} = nowhere:X"),
+        ("long name", "10,000 letters", f"{'x' * 10_000} = nowhere:X"),
+        ("path parts", "in a reference", "x = ../../outside/victim:X"),
+        ("many names", "2,000 plugins", "\n".join(f"x{n} = nowhere:X" for n in range(2_000))),
+        ("truncated", "no end of a line", "x = "),
+        ("invalid UTF-8", "in its list", "\udcff = a:B"),
+    ):
+        listed = f"[overheard.attacks]\n{text}\n".encode("utf-8", "surrogateescape")
+        yield Change(kind, name, partial(_install, listed), READ_OR_REFUSED)
+    yield Change("empty", "no byte", partial(_install, b""), READ_OR_REFUSED)
+    yield Change("pipe", "in place of its list", _install_pipe, READ_OR_REFUSED)
+
+
+def _install(entries: bytes, cwd: Path) -> None:
+    folder = cwd / PACKAGE
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: received\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_bytes(entries)
+    (cwd / "site" / "received_plugin.py").write_text("number = 1\n")
+
+
+def _install_pipe(cwd: Path) -> None:
+    _install(b"", cwd)
+    change.pipe(cwd / PACKAGE / "entry_points.txt")
+
+
+def data_folders(_: bytes) -> Iterator[Change]:
+    """Iterate over what OVERHEARD_DATA may name, and what may lie in it."""
+    yield Change("missing", "no folder", lambda cwd: None)
+    yield Change(
+        "wrong kind of file", "a file", lambda cwd: (cwd / "data").write_text("x") and None
+    )
+    yield Change("pipe", "a pipe", lambda cwd: os.mkfifo(cwd / "data"))
+    yield Change("link", "to nowhere", lambda cwd: (cwd / "data").symlink_to("nowhere"))
+    for name in ("mnist.npz", "train-images-idx3-ubyte.gz"):
+        for kind, what, edit in DATA_EDITS:
+            yield Change(kind, f"{name}: {what}", partial(_put_data, name, edit))
+
+
+def _write_sparse(path: Path) -> None:
+    path.write_bytes(b"")
+    change.grow_sparsely(2**40, path)
+
+
+LARGE_IMAGE = change.gzip.compress(b"\0\0\x08\x03" + b"\x7f\xff\xff\xff" * 3)
+
+DATA_EDITS: tuple[tuple[str, str, Callable[[Path], object]], ...] = (
+    ("empty", "no byte", lambda path: path.write_bytes(b"")),
+    ("wrong type", "text", lambda path: path.write_bytes(b"text")),
+    ("pipe", "a pipe", os.mkfifo),
+    ("device", "/dev/zero", lambda path: path.symlink_to("/dev/zero")),
+    ("wrong kind of file", "a folder", Path.mkdir),
+    ("sparse", "2^40 bytes", _write_sparse),
+    ("unpack ratio", "2 GB of zeros", partial(change.write_packed, b"\0", 2**31, b"")),
+    ("lying header", "2^31 images", lambda path: path.write_bytes(LARGE_IMAGE)),
+)
+
+
+def _put_data(name: str, edit: Callable[[Path], object], cwd: Path) -> None:
+    folder = cwd / "data" / "mnist"
+    folder.mkdir(parents=True)
+    for other in (
+        "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
+        "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz",
+    ):  # fmt: skip
+        (folder / other).write_bytes(change.gzip.compress(b"\0\0\x08\x03\0\0\0\0"))
+    path = folder / name
+    path.unlink(missing_ok=True)
+    edit(path)
+
+
+RECORDING = ("recording", "received.py")
+ROUND = "recording/transcript/rounds/r0000"
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("recording: manifest.json", "recording/transcript/manifest.json", json_document,
+          (SHOW,), RECORDING, has_folder=True),
+    Entry("recording: facts for a plan", "foreign/transcript/manifest.json", json_document,
+          (("init", "new.toml", "--from-recording", "foreign"),), ("foreign", "received.py"),
+          writes=("new.toml",)),
+    Entry("recording: message lines", f"{ROUND}/messages.jsonl", message_lines,
+          (SHOW,), RECORDING, has_folder=True),
+    Entry("recording: tensors", f"{ROUND}/0002-client-0-update.safetensors", recorded_tensors,
+          (SHOW,), RECORDING, has_folder=True, aliases=("messages.jsonl",)),
+    Entry("recording: truth.json", "simulated/truth.json", truth,
+          (AUDIT_RECORDING,), ("simulated", "plan.toml"), writes=("new",), is_optional=True),
+    Entry("recording: ended.json", "recording/transcript/ended.json", json_document,
+          (SHOW,), RECORDING, is_optional=True),
+    Entry("recording: seconds.json", "audit/runs/no_defense-seed0/seconds.json", json_document,
+          (RESUME,), ("audit", "plan.toml"), writes=("audit",), is_optional=True),
+    Entry("recording: run_config.json", "foreign/run_config.json", json_document,
+          (("init", "new.toml", "--from-recording", "foreign"),), ("foreign", "received.py"),
+          writes=("new.toml",), is_optional=True),
+    Entry("export: about.toml", "exported/about.toml", toml_document,
+          (IMPORT,), ("exported", "received.py"), writes=("new",), is_optional=True),
+    Entry("export: weights in safetensors", "exported/round-0000/b.safetensors",
+          change.safetensors, (IMPORT,), ("exported",), writes=("new",), has_folder=True,
+          is_optional=True),
+    Entry("export: weights in npz", "exported/round-0000/0.npz", change.npz,
+          (IMPORT,), ("exported",), writes=("new",), has_folder=True, is_optional=True),
+    Entry("export: breakpoints of Fed-BioMed",
+          "experiment/breakpoint_0003/breakpoint_0003.json", json_document,
+          (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), has_folder=True),
+    Entry("export: weights of Fed-BioMed", "experiment/initial_params.mpk", change.messagepack,
+          (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), is_optional=True,
+          aliases=("experiment",)),
+    Entry("plan", "plan.toml", toml_document, (plan_check("plan.toml"),),
+          ("plan.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("app: pyproject.toml", "app/pyproject.toml", toml_document,
+          (("init", "new.toml", "--simulate", "--flower", "app"),), ("app",),
+          writes=("new.toml",), may_import=("app",)),
+    Entry("app: source code", "app/clinic_app/task.py", source,
+          (("init", "new.toml", "--simulate", "--flower", "app"),), ("app",),
+          writes=("new.toml",), may_import=("app",), is_optional=True),
+    Entry("data: arrays in npz", "spare.npz", change.npz, (plan_check("npz.toml"),),
+          ("npz.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: tables in csv", "table.csv", table, (plan_check("csv.toml"),),
+          ("csv.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: texts in csv", "table.csv", table, (plan_check("texts.toml"),),
+          ("texts.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: tables in csv.gz", "table.csv.gz", change.packed_csv,
+          (plan_check("gz.toml"),), ("gz.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: tables in parquet", "table.parquet", change.parquet,
+          (plan_check("parquet.toml"),), ("parquet.toml",), is_named=True,
+          fine=frozenset({0, 2})),
+    Entry("data: folder of public data sets", ".", data_folders,
+          (plan_check("mnist.toml"),), ("mnist.toml",), fine=frozenset({0, 2}),
+          environment=MappingProxyType({"OVERHEARD_DATA": "data"}), aliases=("data",)),
+    Entry("findings.json", "audit/findings.json", findings,
+          (CHECK, ("compare", "audit", "audit"), ("evidence", "audit", "--out", "new")),
+          ("audit", "policy.toml"), writes=("new",), fine=frozenset({0, 1, 2}), is_named=True),
+    Entry("policy", "policy.toml", toml_document, (CHECK,), ("audit", "policy.toml"),
+          fine=frozenset({0, 1, 2}), is_named=True),
+    Entry("evidence: officer.toml", "audit/evidence/officer.toml", toml_document,
+          (EVIDENCE,), ("audit",), writes=("audit/evidence",), is_optional=True),
+    Entry("evidence: digests.json", "audit/digests.json", json_document,
+          (VERIFY,), ("audit",), fine=frozenset({0, 1})),
+    Entry("output folder", ".", output_folders, (AUDIT,), ("plan.toml",), writes=("new",),
+          aliases=("new",)),
+    Entry("output folder: stored results", ".", stored_results, (RESUME,),
+          ("audit", "plan.toml"), writes=("audit",), aliases=("audit",)),
+    Entry("installed packages: entry points", ".", entry_points, (("list", "attacks"),), (),
+          may_import=("site",), environment=MappingProxyType({"PYTHONPATH": "site"})),
+)  # fmt: skip

@@ -1,0 +1,235 @@
+"""A folder with one intact input of every kind, which cells of the corpus then damage."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import save_file
+
+from overheard.archive.layout import manifest_path, truth_path
+from overheard.archive.run_config import RUN_CONFIG
+from overheard.archive.run_end import mark_end
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.report.evidence.write import write_evidence
+from overheard.report.write import write_report
+from tests.archive.hostile import recorded
+from tests.auditing.plans import TINY
+
+EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"
+
+OUTSIDE = "outside"
+"""A folder beside the working directory that no command may change."""
+
+RECEIVED_CODE = "open('RAN', 'w').close()\n\n\ndef f(*_):\n    pass\n"
+"""A module that leaves a file if it is imported."""
+
+POLICY = """\
+[[leaks]]
+name = "shares"
+question = "label_shares"
+score = "linf"
+no_better_than = 0.6
+
+[[exceptions]]
+rule = "shares"
+reason = "ticket 12"
+expires = 2030-01-31
+"""
+
+OFFICER = 'purpose = "a study"\npeople = "patients"\ncontroller = "a clinic"\n'
+
+PYPROJECT = """\
+[project]
+name = "clinic-app"
+[tool.flwr.app]
+publisher = "somebody"
+[tool.flwr.app.components]
+serverapp = "clinic_app.task:app"
+clientapp = "clinic_app.task:app"
+[tool.flwr.app.config]
+num-server-rounds = 3
+local-epochs = 1
+"""
+
+NETWORK = """\
+from torch import nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flat = nn.Flatten()
+        self.weights = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.weights(self.flat(x))
+
+
+def train(net, batches):
+    steps = optim.SGD(net.parameters(), lr=0.1)
+    for x, y in batches:
+        nn.functional.cross_entropy(net(x), y).backward()
+        steps.step()
+"""
+
+ABOUT = """\
+framework = "X 1"
+model = "linear"
+class_names = ["no", "yes"]
+input_shape = [2]
+rounds = 1
+participation = 1.0
+tensors = ["weight", "bias"]
+clients = ["0", "b", "c"]
+examples = { "0" = 5, b = 7 }
+
+[recipe]
+rate = 0.1
+epochs = 1
+batch = 4
+
+[[defenses]]
+name = "n"
+settings = "N()"
+enforced_at = "client"
+switched_off_by = "it"
+
+[[asked]]
+round = 0
+clients = ["0", "b", "c"]
+
+[[answers]]
+round = 0
+client = "b"
+examples = 8
+metrics = { loss = 0.5 }
+
+[[answers]]
+round = 0
+client = "c"
+missing = "late"
+"""
+
+DATA_PLAN = """\
+seeds = [0]
+
+[data]
+source = {{ kind = "own", reference = "{reference}", label = "label"{more} }}
+split = "iid"
+clients = 3
+examples = 10
+auxiliary = 20
+test = 20
+
+[training]
+model = "logistic"
+rounds = 2
+rate = 0.1
+batch = 10
+
+[[threats]]
+observers = ["server"]
+attacks = ["bias_inversion"]
+"""
+
+ENTRY_POINTS = "[overheard.attacks]\nreceived = plugin_code:Received\n"
+
+
+def build(folder: Path) -> Path:
+    """Make all inputs in a folder; return it."""
+    folder.mkdir(parents=True)
+    recorded(folder / "recording")
+    mark_end(folder / "recording")
+    here = Resources(device="cpu", workers=1)
+    found = audit(TINY, folder / "audit", resources=here)
+    write_report(found, folder / "audit")
+    write_evidence(folder / "audit", folder / "audit" / "evidence", pd.Timestamp(0).date())
+    run = folder / "audit" / "runs" / "no_defense-seed0"
+    shutil.copytree(run, folder / "simulated")
+    _make_foreign(shutil.copytree(run, folder / "foreign"))
+    _write_export(folder / "exported")
+    shutil.copytree(EXPERIMENT, folder / "experiment")
+    _write_data(folder)
+    app = folder / "app" / "clinic_app"
+    app.mkdir(parents=True)
+    texts = {
+        "plan.toml": TINY.toml(),
+        "policy.toml": POLICY,
+        "received.py": RECEIVED_CODE,
+        "audit/evidence/officer.toml": OFFICER,
+        "app/pyproject.toml": PYPROJECT,
+        "app/clinic_app/__init__.py": "",
+        "app/clinic_app/task.py": NETWORK,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for name in ("recording", "foreign", "audit"):
+        (folder / name / "received.py").write_text(RECEIVED_CODE)
+    return folder
+
+
+def _make_foreign(recording: Path) -> None:
+    """Make a simulated run one of Flower, with a configuration and the mark of its end."""
+    truth_path(recording).unlink()
+    path = manifest_path(recording / "transcript")
+    stated = {
+        "data": "",
+        "seed": None,
+        "task": {"shape": [1, 8, 8], "class_names": list("0123456789"), "vocabulary": None},
+        "model": "",
+        "recipe": None,
+        "framework": "flower",
+    }
+    path.write_text(json.dumps(json.loads(path.read_text()) | stated))
+    (recording / RUN_CONFIG).write_text(
+        json.dumps({"learning-rate": 0.1, "local-epochs": 1, "optimizer": "sgd"})
+    )
+
+
+def _write_export(folder: Path) -> None:
+    tensors = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.5])}
+    for number in (0, 1):
+        (folder / f"round-000{number}").mkdir(parents=True)
+        save_file(tensors, folder / f"round-000{number}" / "global.safetensors")
+    save_file(tensors, folder / "round-0000" / "b.safetensors")
+    np.savez(folder / "round-0000" / "0.npz", **{k: v.numpy() for k, v in tensors.items()})
+    (folder / "about.toml").write_text(ABOUT, encoding="utf-8")
+
+
+def _write_data(folder: Path) -> None:
+    draw = np.random.default_rng(0)
+    labels = np.arange(120) % 3
+    np.savez(folder / "spare.npz", x=draw.random((120, 8), dtype=np.float32), y=labels)
+    table = pd.DataFrame(
+        {
+            "age": draw.integers(20, 80, 120),
+            "crp": draw.random(120).round(3),
+            "ward": [f"ward {number % 4}" for number in range(120)],
+            "sex": ["f" if number % 4 % 2 else "m" for number in range(120)],
+            "note": [f"words of note {number}" for number in range(120)],
+            "label": [("a", "b", "c")[number] for number in labels],
+        }
+    )
+    content = table.to_csv(index=False).encode()
+    (folder / "table.csv").write_bytes(content)
+    (folder / "table.csv.gz").write_bytes(gzip.compress(content))
+    table.to_parquet(folder / "table.parquet")
+    plans = {
+        "npz.toml": ("spare.npz", ""),
+        "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
+        "texts.toml": ("table.csv", ', text = "note"'),
+        "gz.toml": ("table.csv.gz", ""),
+        "parquet.toml": ("table.parquet", ', user = "ward"'),
+    }
+    mnist = DATA_PLAN.replace(
+        'kind = "own", reference = "{reference}", label = "label"{more}', 'kind = "mnist"'
+    )
+    (folder / "mnist.toml").write_text(mnist.format(), encoding="utf-8")
+    for name, (reference, more) in plans.items():
+        text = DATA_PLAN.format(reference=reference, more=more)
+        (folder / name).write_text(text, encoding="utf-8")
