@@ -6,13 +6,11 @@ from typing import Annotated, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overheard.core.errors import OutputError
+from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text
 
 NOTE_FILE = "purged.json"
-
-MAX_BYTES = 2**16
-"""Largest note that is read."""
 
 _Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 

@@ -29,7 +29,9 @@ def write_run_digests(run: Path) -> None:
 
     """
     if not _list_path(run).exists():
-        write_text(_list_path(run), f"{json.dumps(_found_digests(run), indent=0)}\n")
+        write_text(
+            _list_path(run), f"{json.dumps(_found_digests(run), indent=0)}\n", inside=run
+        )
 
 
 def check_run_digests(run: Path) -> None:

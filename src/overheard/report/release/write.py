@@ -21,9 +21,14 @@ from overheard.report.evidence.annex_epsilon import (
     epsilon_section,
     mechanism_sentences,
 )
-from overheard.report.evidence.digests import DIGESTS_FILE, check_folder, write_digests
+from overheard.report.evidence.digests import (
+    DIGESTS_FILE,
+    FINDINGS_FILE,
+    check_folder,
+    write_digests,
+)
 from overheard.report.evidence.officer import OFFICER_FILE, read_officer_words
-from overheard.report.evidence.write import FINDINGS_FILE, write_evidence
+from overheard.report.evidence.write import write_evidence
 from overheard.report.page import ReleasedParts, render_page
 from overheard.report.release.left_out import KEPT, LeftOut, ReleaseSettings
 from overheard.report.release.released_audit import released_audit
@@ -102,7 +107,7 @@ def write_release(
         RELEASE_FILE: _release_json(settings, released.left_out),
         **more(document),
     }
-    make_folder(out)
+    make_folder(out, inside=out)
     for name, content in contents.items():
         write_text(out / name, content, inside=out)
     write_digests(out, contents)
