@@ -194,6 +194,7 @@ def test_whatever_a_killed_run_left_half_written_is_removed(
     for path in (
         transcript / "ended.json",
         folder / "truth.json",
+        messages_path(transcript, 1),
         messages_path(transcript, 2),
     ):
         path.parent.mkdir(exist_ok=True)
@@ -203,6 +204,41 @@ def test_whatever_a_killed_run_left_half_written_is_removed(
         pass
     round_folder(transcript, 2).joinpath("messages.jsonl").unlink()
     assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize(
+    "linked",
+    ["runs", "runs/a", "runs/a/transcript", "runs/a/transcript/rounds", "rounds/r0000"],
+)
+def test_nothing_is_recorded_through_a_link(
+    tmp_path: Path, folder: Path, manifest: Manifest, linked: str
+) -> None:
+    out = tmp_path / "out"
+    transcript = out / "runs" / "a" / "transcript"
+    link = transcript / linked if linked == "rounds/r0000" else out / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(folder)
+    before = snapshot(folder)
+
+    def record() -> None:
+        recorder = Recorder(out / "runs" / "a", manifest, inside=out)
+        with recorder.open_round() as open_round:
+            open_round.record(broadcast(0))
+
+    with pytest.raises(
+        OutputError, match=rf"{linked} is a link.*remove the link|is no transcript"
+    ):
+        record()
+    assert snapshot(folder) == before
+
+
+def test_a_linked_recording_can_be_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "transcript").symlink_to(folder / "transcript")
+    for linked in ("link", "other"):
+        found = open_transcript(tmp_path / linked).messages
+        assert len(found) == len(open_transcript(folder).messages)
 
 
 def test_a_full_disk_stops_the_round_and_leaves_it_uncommitted(

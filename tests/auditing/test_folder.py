@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import OutputError
@@ -114,6 +115,39 @@ def test_takes_a_folder_in_which_a_killed_audit_wrote_no_whole_file(tmp_path: Pa
     partial_path(tmp_path / "plan.toml").write_text("a =")
     AuditFolder(tmp_path).reserve("a = 1\n")
     assert AuditFolder(tmp_path).plan_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize("linked", ["cells", "runs", "bank", "runs/a-seed0"])
+def test_nothing_is_written_or_removed_through_a_link_in_the_folder(
+    tmp_path: Path, linked: str
+):
+    home, victim = AuditFolder(tmp_path / "audit"), tmp_path / "victim"
+    home.reserve("a = 1\n")
+    (home.path / linked).parent.mkdir(exist_ok=True)
+    (home.path / linked).symlink_to(victim)
+    (victim / "a-seed0").mkdir(parents=True)
+    (victim / "precious").write_text("")
+    run = home.run_path("a", 0)
+    actions = {
+        "cells": lambda: home.replace_plan("a = 2\n"),
+        "bank": lambda: home.tensor_cache(None).save("0" * 8, {"x": torch.ones(1)}),
+    }
+    for action in (
+        [actions[linked]]
+        if linked in actions
+        else [lambda: home.begin_run(run, {}), lambda: home.discard_other_code(run, {"a": "b"})]
+    ):
+        with pytest.raises(OutputError, match=f"{linked} is a link"):
+            action()
+    assert {path.name for path in victim.rglob("*")} == {"a-seed0", "precious"}
+
+
+def test_a_cache_that_the_user_named_may_be_a_link(tmp_path: Path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "shared")
+    cache = AuditFolder(tmp_path / "audit").tensor_cache(tmp_path / "cache")
+    cache.save("0" * 8, {"x": torch.ones(1)})
+    assert cache.load("0" * 8) == {"x": torch.ones(1)}
 
 
 def test_refuses_a_file_as_folder_and_a_folder_as_plan(tmp_path: Path):
