@@ -37,7 +37,13 @@ def test_parses_what_manifests_state():
     "text",
     [
         *("", "LeNet-5", "Mlp(hidden=__import__('os'))", "Mlp(3)", "Mlp(wide=1)", "(" * 500),
-        "Transformer(base='/dev/stdin')",
+        *("Transformer(base='/dev/stdin')", "Mlp(hidden=7)", "Mlp(hidden=(2.5,))"),
+        *(f"Mlp(hidden=({10**20},))", f"Mlp(hidden={(9,) * 2000})", "Transformer(depth=9999)"),
+        *(
+            "ConvNet(blocks=1000)",
+            "DecafModules(modules=1000)",
+            "Mlp(hidden=(8,))" + 10**6 * " ",
+        ),
         *("own", CODE, repr(Own(CODE)), "Own('mine.task:Net')"),
     ],
 )

@@ -16,8 +16,17 @@ from overheard.core.own_code.reference import REFERENCE, outside_settings
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.disk.reading import parse_expression, parse_literal
 from overheard.learning.model import Model
-from overheard.plans.plugin_field import plugin_label
+from overheard.plans.plugin_field import plugin_label, settings_model
 from overheard.plans.registries import MODELS
+
+LONGEST_TEXT = 100_000
+"""Most characters of a text that is parsed, which takes some hundred bytes for each."""
+
+LARGEST_NUMBER = 10**6
+"""The largest whole number that a recording may set: no layer of a network is wider."""
+
+MOST_ITEMS = 1000
+"""Most items of a setting: no network has more layers, or more tensors that stay at home."""
 
 T = TypeVar("T")
 
@@ -26,8 +35,8 @@ def parse_plugin(text: str, registry: PluginRegistry[T]) -> T | None:
     """Return the plugin whose settings a text states, such as "Mlp(hidden=(64,))".
 
     The text is parsed, never run. Returns None if it states no plugin of the registry, or has a
-    setting that names code or a file. A plugin of another package may import what any text
-    names, so it gets no text at all.
+    setting that a plan could not have, that names code or a file, or that is too large. A
+    plugin of another package may import what any text names, so it gets no text at all.
     """
     by_class = {plugin.__name__: plugin for plugin in registry.plugins().values()}
     try:
@@ -38,8 +47,10 @@ def parse_plugin(text: str, registry: PluginRegistry[T]) -> T | None:
         outside = outside_settings(plugin)
         if not all(_is_harmless(one, name in outside) for name, one in stated.settings.items()):
             return None
+        name = str(getattr(plugin, "name"))  # noqa: B009
+        settings_model(name, plugin).model_validate({"kind": name, **stated.settings})
         return plugin(**stated.settings)
-    except (SyntaxError, KeyError, TypeError, ValueError, RecursionError, AuditError):
+    except (*_UNREADABLE, KeyError, AuditError):
         return None
 
 
@@ -51,6 +62,10 @@ def parse_model(text: str) -> Model | None:
     except (TypeError, ValueError, AuditError):
         return None
     return found if found is not None and MODELS.origin(found.name) is None else None
+
+
+_UNREADABLE = (SyntaxError, TypeError, ValueError, RecursionError, MemoryError)
+"""What a text that is no call of a class may raise."""
 
 
 def proposed_network(text: str) -> str | None:
@@ -65,7 +80,7 @@ def proposed_network(text: str) -> str | None:
         return text
     try:
         stated = _read_call(text)
-    except (SyntaxError, TypeError, ValueError, RecursionError):
+    except _UNREADABLE:
         return None
     reference = None if stated is None else stated.settings.get("reference")
     is_code = isinstance(reference, str) and REFERENCE.fullmatch(reference)
@@ -86,8 +101,11 @@ def _read_call(text: str) -> _StatedCall | None:
 
     Raises:
         SyntaxError: if it is no expression, or a setting is no literal.
+        ValueError: if it is too long.
 
     """
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"has more than {LONGEST_TEXT} characters")
     call = parse_expression(text)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         return None
@@ -96,12 +114,16 @@ def _read_call(text: str) -> _StatedCall | None:
 
 
 def _is_harmless(setting: object, is_outside: bool) -> bool:
-    """Return whether a setting cannot make a plugin import or open anything."""
+    """Return whether a setting cannot make a plugin import or open anything, or be huge."""
     if isinstance(setting, tuple | list):
-        return all(_is_harmless(one, is_outside) for one in setting)
+        return len(setting) <= MOST_ITEMS and all(
+            _is_harmless(one, is_outside) for one in setting
+        )
     if isinstance(setting, str):
         return not (setting and is_outside) and not REFERENCE.fullmatch(setting)
-    return setting is None or isinstance(setting, bool | int | float)
+    if isinstance(setting, int):
+        return abs(setting) <= LARGEST_NUMBER
+    return setting is None or isinstance(setting, float)
 
 
 # Any plugin: its name and its settings that differ from the defaults.

@@ -157,7 +157,7 @@ def _outputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> s
     """Return what to do if only the number of outputs differs; empty if more does."""
     pairs = [(recorded.shapes[recorded.found[one]], tensors.shapes[one]) for one in wrong]
     numbers = {(there[:1], ours[:1]) for there, ours in pairs}
-    if set(wrong) != set(tensors.last) or len(numbers) > 1:
+    if not wrong or set(wrong) != set(tensors.last) or len(numbers) > 1:
         return ""
     if any(there[1:] != ours[1:] for there, ours in pairs):
         return ""

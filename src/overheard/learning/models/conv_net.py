@@ -9,6 +9,9 @@ from overheard.core.task import Task
 from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
 
+MOST_BLOCKS = 20
+"""The most blocks: an image of a million pixels a side has no more."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,11 @@ class ConvNet(Model):
     width: int = 128
 
     def __post_init__(self) -> None:
-        """Refuse a network without blocks or channels."""
-        if self.blocks < 1 or self.width < 1:
-            raise ValueError(f"blocks and width are 1 or more, got {self}")
+        """Refuse a network without channels, or with no or too many blocks."""
+        if not 1 <= self.blocks <= MOST_BLOCKS or self.width < 1:
+            raise ValueError(
+                f"blocks are 1 to {MOST_BLOCKS} and width is 1 or more, got {self}"
+            )
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -9,6 +9,9 @@ from overheard.core.task import Task
 from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
 
+MOST_MODULES = 20
+"""The most modules: an image of a million pixels a side has no more."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,12 @@ class DecafModules(Model):
     hidden: int = 50
 
     def __post_init__(self) -> None:
-        """Refuse a layer without units."""
-        if min(self.modules, self.channels, self.hidden) < 1:
-            raise ValueError("modules, channels and hidden must be 1 or more")
+        """Refuse a layer without units, and too many modules."""
+        if min(self.modules, self.channels, self.hidden) < 1 or self.modules > MOST_MODULES:
+            raise ValueError(
+                "modules, channels and hidden must be 1 or more, and modules at most "
+                f"{MOST_MODULES}"
+            )
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -22,6 +22,9 @@ PADDING = 0
 LARGEST_PERIOD = 10_000.0
 """Of the waves that encode positions: Vaswani et al. 2017, section 3.5."""
 
+MOST_BLOCKS = 200
+"""The largest depth: building more blocks takes seconds, and no known model has as many."""
+
 AdaptedLayer = Literal["query", "key", "value", "output", "widen", "narrow"]
 """A linear layer of a block: four of the attention, two of the feed-forward part."""
 
@@ -77,6 +80,8 @@ class Transformer(Model):
                 "width, depth and heads must be 1 or more, and width divisible by heads, got "
                 f"{self.width}, {self.depth} and {self.heads}"
             )
+        if self.depth > MOST_BLOCKS:
+            raise ValueError(f"depth must be at most {MOST_BLOCKS}, got {self.depth}")
         if self.width % 2:
             raise ValueError(f"width must be even, got {self.width}")
         if not 0 <= self.rank <= self.width:
