@@ -16,6 +16,16 @@ if TYPE_CHECKING:  # so that --help need not load what reads findings
     from overheard.findings.document import FindingsDocument
 
 
+WithClientsOption = Annotated[
+    bool,
+    typer.Option(
+        "--with-clients",
+        help="Keep what attacks claim of each client, and what is true, in findings.json; as "
+        "with --least-group 1, no figures are left out.",
+    ),
+]
+
+
 def release(
     folder: Annotated[Path, typer.Argument(help="Folder of a finished audit.")],
     out: Annotated[
@@ -34,13 +44,7 @@ def release(
     with_names: Annotated[
         bool, typer.Option("--with-names", help="Keep the names of the recording's parties.")
     ] = False,
-    with_clients: Annotated[
-        bool,
-        typer.Option(
-            "--with-clients",
-            help="Keep what attacks claim of each client, and what is true, in findings.json.",
-        ),
-    ] = False,
+    with_clients: WithClientsOption = False,
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +93,7 @@ def release(
     written = write_release(
         folder,
         out,
-        ReleaseSettings(least_group, with_names, with_clients),
+        ReleaseSettings(1 if with_clients else least_group, with_names, with_clients),
         datetime.now(UTC).date(),
         _no_files if policy is None else _sarif(policy),
     )

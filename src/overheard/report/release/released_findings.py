@@ -66,7 +66,7 @@ class ReleasedFindings:
 def release_findings(
     found: FindingsDocument, claims: Sequence[FindingRow], settings: ReleaseSettings
 ) -> ReleasedFindings:
-    """Return the findings without what may not leave.
+    """Return the findings without what may not leave; their verdicts have no sentences yet.
 
     Every text either comes from Overheard, or was written by the owner to be read (title, names
     of arms and classes, the table `release`); all else is replaced.
@@ -214,6 +214,7 @@ class _Release:
         why = row.why if row.why != row.withheld else WITHHELD
         return row.model_copy(
             update={
+                "sentence": "",
                 "observers": self._names.rename_all(row.observers),
                 "attack": self._attacks.rename(row.attack),
                 "shared_gains": {
