@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from overheard.cli.main import app
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.plans.plan import ThreatPlan
 from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.report.release.left_out import ReleaseSettings
+from overheard.report.release.write import write_release
 from overheard.report.write import write_report
 from tests.auditing.plans import SERVER_THREAT, TINY, replace_tables
 from tests.cli.conftest import Command
@@ -187,6 +190,9 @@ def inputs(audited: Path) -> Mapping[str, Provide]:
         "audit": audit,
         "audits/march": audit,
         "reference": audit,
+        "released": lambda path: write_release(
+            audited, path, ReleaseSettings(least_group=1), date(2026, 11, 27)
+        ),
         "recording": recorded,
         "recordings/march": recorded,
         "noisy": recorded,

@@ -38,8 +38,9 @@ def evidence(
     The annex states the context of the release, the threat model, which tests
     were made and which were not, the results, claims of differential privacy,
     and which standards describe each kind of finding. It contains neither
-    messages nor the ground truth about clients, so that it can be handed on.
-    It is no legal assessment.
+    messages nor the ground truth about clients, but names of observers and
+    figures on few clients: `overheard release` writes one without them. It is
+    no legal assessment.
 
     What only people can state, such as the residual risk, belongs in
     officer.toml. The command reads this file and never overwrites it.
