@@ -1,0 +1,29 @@
+"""The table of SECURITY.md has a row for each place where bytes enter, and each row has tests."""
+
+import re
+from pathlib import Path
+
+from tests.hostile.entries import ENTRIES
+
+ROOT = Path(__file__).parents[2]
+
+ELSEWHERE = {
+    "data: downloads": "tests/data/reading/test_fetch.py",
+    "live replies: Flower": "tests/recorders/test_flower.py",
+    "live replies: NVFlare": "tests/recorders/test_nvflare.py",
+}
+"""Rows whose hostile input no file holds, each with its tests."""
+
+ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_each_row_has_tests_and_each_entry_of_the_corpus_has_a_row() -> None:
+    table = ROW.findall((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    rows = [where for where, *_ in table if where != "Where"]
+    assert len(set(rows)) == len(rows)
+    assert set(rows) == {entry.row for entry in ENTRIES} | ELSEWHERE.keys()
+
+
+def test_the_tests_of_other_rows_are_there() -> None:
+    for path in ELSEWHERE.values():
+        assert "def test_" in (ROOT / path).read_text(encoding="utf-8")
