@@ -29,9 +29,8 @@ def write_run_digests(run: Path) -> None:
 
     """
     if not _list_path(run).exists():
-        write_text(
-            _list_path(run), f"{json.dumps(_found_digests(run), indent=0)}\n", inside=run
-        )
+        listed = f"{json.dumps(_found_digests(run), indent=0)}\n"
+        write_text(_list_path(run), listed, inside=run)
 
 
 def check_run_digests(run: Path) -> None:
