@@ -20,6 +20,7 @@ processes (`hook/sitecustomize.py`). It notes:
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -56,6 +57,7 @@ class WatchedRun:
         stdout: what it printed.
         stderr: its messages.
         seconds: how long it took.
+        cpu_seconds: how long it computed, which does not depend on what else runs.
         peak_bytes: the most memory that it or one of its workers used.
         events: what it did that is not expected, such as "write: /etc/passwd".
 
@@ -65,6 +67,7 @@ class WatchedRun:
     stdout: str
     stderr: str
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     events: tuple[str, ...]
 
@@ -101,7 +104,7 @@ def run_watched(
         inputs: dict[str, Any] = (
             {} if memory_bytes is None else {"preexec_fn": lambda: _limit_memory(memory_bytes)}
         )
-        started = time.monotonic()
+        started, before = time.monotonic(), _computed()
         with watch.stdout.open("wb") as stdout, watch.stderr.open("wb") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-P", *words],
@@ -116,9 +119,9 @@ def run_watched(
                 **inputs,
             )
 
-        def wait(seconds: float) -> int | None:
+        def wait(seconds: float) -> tuple[int, float] | None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(seconds)
+                return process.wait(seconds), _computed() - before
             return None
 
         return watch.follow(process.pid, wait, started, limit_s)
@@ -187,9 +190,12 @@ class WatchedCommands:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             pid = int(self._answer(None) or "")
 
-            def wait(seconds: float) -> int | None:
+            def wait(seconds: float) -> tuple[int, float] | None:
                 answer = self._answer(seconds)
-                return None if answer is None else int(answer)
+                if answer is None:
+                    return None
+                code, computed = answer.split()
+                return int(code), float(computed)
 
             return watch.follow(pid, wait, started, limit_s)
 
@@ -236,26 +242,31 @@ class _Watch:
         self._before = self._files()
 
     def follow(
-        self, pid: int, wait: Callable[[float], int | None], started: float, limit_s: float
+        self,
+        pid: int,
+        wait: Callable[[float], tuple[int, float] | None],
+        started: float,
+        limit_s: float,
     ) -> WatchedRun:
         """Wait for a command, and tell what it did.
 
         Args:
             pid: its process ID, which is that of its process group, too.
-            wait: waits this many seconds for its end; returns its exit code, or None.
+            wait: waits this many seconds for its end; returns its exit code and its seconds of
+                computing, or None.
             started: when it was started.
             limit_s: seconds after which it is ended.
 
         """
-        peak, code, events = 0, None, list[str]()
-        while (code := wait(POLL_SECONDS)) is None:
+        peak, events = 0, list[str]()
+        while (end := wait(POLL_SECONDS)) is None:
             peak = max(peak, _peak_of(pid))
             if time.monotonic() - started > limit_s:
                 events.append(f"time: more than {limit_s:g} s")
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
-                wait(limit_s)
-                code = TOO_LONG
+                ended = wait(limit_s)
+                end = TOO_LONG, limit_s if ended is None else ended[1]
                 break
         seconds = time.monotonic() - started
         for line in (
@@ -270,9 +281,9 @@ class _Watch:
             one for one in self._before | after if self._before.get(one) != after.get(one)
         ]
         events += (f"changed: {one}" for one in sorted(changed))
-        return WatchedRun(
-            code, _start_of(self.stdout), _start_of(self.stderr), seconds, peak, tuple(events)
-        )
+        code, computed = end
+        printed = _start_of(self.stdout), _start_of(self.stderr)
+        return WatchedRun(code, *printed, seconds, computed, peak, tuple(events))
 
     def _files(self) -> dict[str, tuple[int, int, int]]:
         """Return mode, time and number of each file that must not change, by its path."""
@@ -307,9 +318,13 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _limit_memory(size: int) -> None:
-    import resource
-
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def _computed() -> float:
+    """Return how long all processes computed that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _peak_of(pid: int) -> int:

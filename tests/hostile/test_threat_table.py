@@ -1,4 +1,4 @@
-"""The table of SECURITY.md has a row for each place where bytes enter, and each row has tests."""
+"""Each place where bytes enter has a row in the table of SECURITY.md, and each row has tests."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Runs commands in forks of a process that has imported Overheard, one after the other.
 
 It reads a request a line from stdin, in JSON. It answers with a line that has the process ID of
-the fork, and with a line that has its exit code once it has ended.
+the fork. Once it has ended, it answers with its exit code and its seconds of computing.
 """
 
 import atexit
@@ -44,7 +44,8 @@ def serve() -> None:
         if not pid:
             _run(json.loads(line))
         _answer(pid)
-        _answer(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        _, status, used = os.wait4(pid, 0)
+        _answer(f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}")
 
 
 def _answer(word: object) -> None:
