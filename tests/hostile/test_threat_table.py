@@ -1,4 +1,4 @@
-"""Each place where bytes enter has a row in the table of SECURITY.md, and each row has tests."""
+"""Each place where bytes enter has a row in the table of SECURITY.md, with tests."""
 
 import re
 from pathlib import Path
