@@ -16,8 +16,7 @@ from overheard.core.errors import OutputError
 from overheard.core.messages import Broadcast, MissingReply
 from overheard.core.parties import SERVER, client
 from overheard.disk.folder_lock import lock_folder
-from overheard.recorders.async_writer import AsyncWriter
-from overheard.recorders.run_folder import claim_folder
+from overheard.recorders.async_writer import AsyncWriter, claim_folder
 from overheard.recorders.run_info import RunInfo
 
 SERVER_PROCESS = """
@@ -26,7 +25,7 @@ from pathlib import Path
 import torch
 from overheard.core.messages import Broadcast
 from overheard.core.parties import SERVER
-from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.async_writer import AsyncWriter, claim_folder
 from overheard.recorders.run_info import RunInfo
 scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework 1.0"))
 print("ready", flush=True)

@@ -32,11 +32,10 @@ from overheard.core.messages import (
 from overheard.core.parties import Party
 from overheard.disk.direct_writer import DirectWriter
 from overheard.disk.folder_lock import lock_folder
-from overheard.disk.folders import group_number, make_output_folder
+from overheard.disk.folders import group_number, make_new_folder, make_output_folder
 from overheard.disk.writing import write_text
 from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.replies.round_check import RoundCheck
-from overheard.recorders.run_folder import claim_folder
 from overheard.recorders.run_info import RunInfo
 
 MAX_PENDING_BYTES = 2**30
@@ -181,6 +180,31 @@ class AsyncWriter:
     def close(self) -> None:
         """Write pending messages, and end."""
         self._leave()
+
+
+def claim_folder(folder: Path, group: str | int | None = None) -> Path:
+    """Make the folder of a new run: this one, or the first free `NAME-2`, `NAME-3`, ...
+
+    A folder is taken by whoever makes `transcript` in it, even if nothing is recorded yet. So
+    of two runs that begin at once, each has its own folder.
+
+    Args:
+        folder: the folder that the user named.
+        group: the group that may read it, see `make_output_folder`.
+
+    Raises:
+        OutputError: if it cannot be made.
+
+    """
+    number, free = 1, folder
+    make_output_folder(free, group)
+    while not make_new_folder(transcript_path(free), inside=free):
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+        make_output_folder(free, group)
+    if free != folder:
+        _LOG.warning("overheard: %s has a recording already; this run goes to %s", folder, free)
+    return free
 
 
 @dataclass(frozen=True, slots=True)
