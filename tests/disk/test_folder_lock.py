@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,13 +94,18 @@ def test_a_damaged_lock_file_of_nobody_is_taken_over(tmp_path: Path):
         pass
 
 
-def test_writes_through_no_link(tmp_path: Path):
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_writes_through_no_link(tmp_path: Path, link: Callable[[Path, Path], None]):
     (tmp_path / "precious").write_text("years of work")
     (tmp_path / "audit").mkdir()
-    (tmp_path / "audit" / LOCK_FILE).symlink_to(tmp_path / "precious")
-    with pytest.raises(OutputError, match="cannot write"), lock_folder(tmp_path / "audit"):
-        pass
+    link(tmp_path / "precious", tmp_path / "audit" / LOCK_FILE)
+    for _ in range(2):
+        with pytest.raises(OutputError, match=LOCK_FILE), lock_folder(tmp_path / "audit"):
+            pass
     assert (tmp_path / "precious").read_text() == "years of work"
+    (tmp_path / "audit" / LOCK_FILE).unlink()
+    with lock_folder(tmp_path / "audit"):
+        pass
 
 
 def test_warns_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -155,6 +155,7 @@ def flipped(folder: Path, victim: Path) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [FLIP_SECONDS, pytest.param(2, marks=pytest.mark.nightly)])
 def test_a_folder_that_is_swapped_for_a_link_during_a_write_is_not_followed(
     tmp_path: Path, victim: Path, seconds: float

@@ -38,8 +38,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     network disks, a warning says so, and nothing is locked.
 
     Raises:
-        OutputError: if another process, or another thread, holds the lock, or the folder cannot
-            be written.
+        OutputError: if another process, or another thread, holds the lock, the lock file is a
+            link, or the folder cannot be written.
 
     """
     path = folder / LOCK_FILE
@@ -72,6 +72,12 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _write_holder(handle: int) -> None:
+    # What is planted there may be a second name of a file elsewhere.
+    if os.fstat(handle).st_nlink > 1:
+        raise OutputError(
+            f"{LOCK_FILE} in the output folder is a hard link, and nothing is written through "
+            "it: remove it, or choose another folder"
+        )
     state = {"pid": os.getpid(), "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"}
     os.ftruncate(handle, 0)
     os.write(handle, json.dumps(state).encode())
