@@ -58,7 +58,7 @@ def test_runs_that_begin_at_once_have_different_folders(tmp_path: Path) -> None:
     assert {path.name for path in claimed} == {"run", *(f"run-{n}" for n in range(2, 7))}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_servers_that_start_in_the_same_second_record_to_different_folders(
     tmp_path: Path,
 ) -> None:
