@@ -1,14 +1,22 @@
 """Each file is read once for its digest, and again whenever it may have changed."""
 
 import os
+import threading
 import time
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from overheard.disk import digests
-from overheard.disk.digests import CLOCK_TICK, is_store_trusted, sha256_of, trust_store
+from overheard.disk.digests import (
+    CLOCK_TICK,
+    is_store_trusted,
+    read_ahead,
+    sha256_of,
+    trust_store,
+)
 
 
 def test_a_file_that_stays_is_read_once(
@@ -45,6 +53,31 @@ def test_a_file_that_changed_just_now_is_read_each_time(tmp_path: Path) -> None:
     for content in (b"a", b"b", b"c"):
         path.write_bytes(content)  # a clock may tick only each 10 ms
         assert sha256_of(path) == sha256(content).hexdigest()
+
+
+def test_a_file_that_is_read_ahead_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{number}" for number in range(3)]
+    for path in paths[1:]:
+        path.write_bytes(path.name.encode() * 1000)
+    time.sleep(2 * CLOCK_TICK)
+    read, whole, begun = list[object](), digests.file_digest, threading.Event()
+
+    def slowly(file: BinaryIO, name: str) -> object:
+        read.append(file.name)
+        begun.set()
+        time.sleep(0.02)
+        return whole(file, name)
+
+    monkeypatch.setattr(digests, "file_digest", slowly)
+    read_ahead(paths)  # the first one does not exist
+    begun.wait()
+    found = [sha256_of(path) for path in paths[1:]]
+    assert found == [sha256(path.read_bytes()).hexdigest() for path in paths[1:]]
+    assert sorted(read) == [str(path) for path in paths[1:]]
+    with pytest.raises(FileNotFoundError):
+        sha256_of(paths[0])
 
 
 def test_trust_is_inherited_by_processes(monkeypatch: pytest.MonkeyPatch) -> None:

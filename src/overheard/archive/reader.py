@@ -16,7 +16,7 @@ from overheard.archive.manifest import describe_damage, read_manifest
 from overheard.archive.message_bodies import LineLocation, declared_shapes, read_message
 from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, stored_files
 from overheard.archive.repeated_keys import refuse_repeated_keys
-from overheard.archive.weights import Shapes
+from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
 from overheard.core.transcript import Transcript
@@ -107,6 +107,11 @@ def _parse_line(raw: bytes, location: LineLocation) -> Line:
         raise location.error(
             f"is damaged: {describe_damage(error)}; copy the whole transcript again"
         ) from error
+
+
+def weights_paths(message: Message) -> tuple[Path, ...]:
+    """Return the files of a message whose weights stay on disk until they are accessed."""
+    return tuple(one.path for one in _weights_of(message) if isinstance(one, StoredWeights))
 
 
 def _weights_of(message: Message) -> tuple[Weights, ...]:

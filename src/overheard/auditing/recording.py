@@ -1,5 +1,6 @@
 """A recorded run, checked against the plan that audits it."""
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +16,7 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.reader import open_transcript
+from overheard.archive.reader import open_transcript, weights_paths
 from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun, RunStream
 from overheard.auditing.inputs import (
@@ -62,6 +63,7 @@ from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
+from overheard.disk.digests import is_store_trusted, read_ahead
 from overheard.disk.reading import read_json_text
 from overheard.federation.cohort import NO_EXAMPLES
 from overheard.federation.digest import data_digest
@@ -76,6 +78,9 @@ from overheard.plans.recording_plan import complete_manifest
 
 RECORDED = "recorded"
 """Name of the single arm in the audit of a recording."""
+
+MOST_AHEAD = 2**33
+"""Bytes of a recording up to which digests are computed ahead of its attacks."""
 
 
 def prepare_recorded_runs(
@@ -145,10 +150,21 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
 
     """
     checked, whole = check_recording(plan, audit_inputs, recording), open_transcript(recording)
+    _read_ahead(whole)
     match = checked.match_model_tensors(whole)
     transcript = without_idle_updates(select_matched_tensors(whole, match))
     run = checked.build_run(whole, transcript, checked.read_truth(transcript))
     return replace(run, notes=match.notes)
+
+
+def _read_ahead(whole: Transcript) -> None:
+    """Compute the digests of all weights in the background, if they are to be compared.
+
+    Files that do not stay in memory until they are needed would have to be read twice.
+    """
+    paths = [path for message in whole.messages for path in weights_paths(message)]
+    if not is_store_trusted() and sum(os.stat(one).st_size for one in paths) <= MOST_AHEAD:
+        read_ahead(paths)
 
 
 def check_recording(

@@ -3,7 +3,11 @@
 import os
 import threading
 import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from contextlib import suppress
 from hashlib import file_digest
+from io import BufferedReader
 from pathlib import Path
 
 TRUST_VARIABLE = "OVERHEARD_TRUST_STORE"
@@ -16,6 +20,7 @@ CLOCK_TICK = 0.1
 """Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
 
 _KNOWN = dict[tuple[int, ...], str]()
+_PENDING = dict[tuple[int, ...], Future[str]]()
 _LOCK = threading.Lock()
 
 
@@ -43,27 +48,60 @@ def sha256_of(path: Path, *, begin: int = 0) -> str:
         OSError: if it cannot be read.
 
     """
-    key = (*_state(os.stat(path)), begin)
-    with _LOCK:
-        known = _KNOWN.get(key)
-    if known is not None:
-        return known
     with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        file.seek(begin)
-        digest = file_digest(file, "sha256").hexdigest()
-    # A file that changed just now may change again, and show the same time.
-    if time.time() - status.st_ctime > CLOCK_TICK:
-        with _LOCK:
-            _KNOWN[(*_state(status), begin)] = digest
-    return digest
+        return _digest(file, begin)
 
 
-def _state(status: os.stat_result) -> tuple[int, ...]:
-    return (
+def read_ahead(paths: Iterable[Path]) -> None:
+    """Compute digests of files in the background, for `sha256_of`; return at once.
+
+    A core computes the digests of 2 GB in a second, while another one does what the files are
+    read for. The process may end before the last digest.
+
+    Args:
+        paths: the files, in the order in which they will be read.
+
+    """
+    threading.Thread(target=_read_all, args=(paths,), daemon=True).start()
+
+
+def _read_all(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):  # who reads the file is told
+            sha256_of(path)
+
+
+def _digest(file: BufferedReader, begin: int) -> str:
+    """Return the digest of an open file; another thread that computes it is waited for."""
+    status = os.fstat(file.fileno())
+    key = (
         status.st_dev,
         status.st_ino,
         status.st_size,
         status.st_mtime_ns,
         status.st_ctime_ns,
+        begin,
     )
+    with _LOCK:
+        if key in _KNOWN:
+            return _KNOWN[key]
+        others = _PENDING.get(key)
+        if others is None:
+            mine = _PENDING[key] = Future[str]()
+    if others is not None:
+        return others.result()
+    try:
+        file.seek(begin)
+        digest = file_digest(file, "sha256").hexdigest()
+    except BaseException as error:
+        with _LOCK:
+            del _PENDING[key]
+        mine.set_exception(error)
+        raise
+    with _LOCK:
+        del _PENDING[key]
+        # A file that changed just now may change again, and show the same time.
+        if time.time() - status.st_ctime > CLOCK_TICK:
+            _KNOWN[key] = digest
+    mine.set_result(digest)
+    return digest
