@@ -35,6 +35,12 @@ def test_refuses_the_folder_of_another_plan_and_says_how_they_differ(tmp_path: P
     assert (tmp_path / "plan.toml").read_text() == "a = 1\nb = 2\n"
 
 
+def test_refuses_a_folder_whose_recording_was_changed(tmp_path: Path):
+    AuditFolder(tmp_path).reserve("# recording 12\nseeds = [0]\n")
+    with pytest.raises(OutputError, match=r"another recording, or this one was changed"):
+        AuditFolder(tmp_path).check_plan("# recording 34\nseeds = [0, 1]\n")
+
+
 def test_further_seeds_continue_a_plan_and_keep_its_claims(tmp_path: Path):
     home = AuditFolder(tmp_path)
     home.reserve("# made by 1\nseeds = [0]\na = 1\n")

@@ -21,6 +21,9 @@ from overheard.disk.writing import is_partial, write_text
 
 ORIGIN = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 
+RECORDING_LINE = "# recording "
+"""How the line begins that names a recording in the text of a folder's plan."""
+
 UNKNOWN_ORIGIN = "it is not known which"
 """What differs from the origin of a run that does not state its own."""
 
@@ -229,7 +232,9 @@ class AuditFolder:
         if existing == plan:
             return
         before, now = _split_plan(existing), _split_plan(plan)
-        if before is None or now is None or before.rest != now.rest:
+        if _recording_line(existing) != _recording_line(plan):
+            difference, mend = "it is of another recording, or this one was changed since", ""
+        elif before is None or now is None or before.rest != now.rest:
             changes = [
                 line
                 for line in difflib.unified_diff(existing.splitlines(), plan.splitlines(), n=0)
@@ -284,6 +289,11 @@ def _only_adds(plan: str, existing: str) -> bool:
     """Return whether a plan that continues another one has all its arms."""
     before, now = _split_plan(existing), _split_plan(plan)
     return before is not None and now is not None and before.arms.keys() <= now.arms.keys()
+
+
+def _recording_line(text: str) -> str:
+    """Return the line with the digest of the recording; "" = the runs are simulated."""
+    return next((line for line in _comments(text) if line.startswith(RECORDING_LINE)), "")
 
 
 def _comments(text: str) -> list[str]:

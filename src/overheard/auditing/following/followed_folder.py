@@ -7,14 +7,11 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from overheard.archive.layout import count_committed_rounds
-from overheard.auditing.folder import AuditFolder
+from overheard.auditing.folder import RECORDING_LINE, AuditFolder
 from overheard.auditing.recording import digest_of_first_rounds
 from overheard.core.errors import OutputError
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
-
-RECORDING_LINE = "# recording "
-"""How the line begins that names a recording in the text of a folder's plan."""
 
 
 @dataclass(frozen=True, slots=True)
