@@ -137,8 +137,10 @@ def _has_only_keys(reply: Message) -> bool:
     try:
         if not reply.has_content() or len(reply.content) > MAX_RECORDS:
             return False
-        secure = reply.content.config_records.get(SECURE_RECORD)
-        return secure is not None and MASKED_WEIGHTS not in secure
+        content = reply.content
+        secure = content.config_records.get(SECURE_RECORD)
+        is_alone = not content.array_records and not content.metric_records
+        return is_alone and secure is not None and MASKED_WEIGHTS not in secure
     except Exception:
         return False
 
@@ -148,7 +150,8 @@ def _read_content(
 ) -> ReplyContent | ReplyError:
     if reply.has_error():
         code = reply.error.code
-        return ReplyError(_CODES.get(code, f"error {code}"), reply.error.reason or "")
+        name, text = _CODES.get(code, f"error {code}"), reply.error.reason
+        return ReplyError(name, text if type(text) is str else "", reply.has_content())
     content = reply.content
     arrays, copied = extract_reply_arrays(content, limits), copy_reply_values(content)
     values = read_copied_values(copied)
