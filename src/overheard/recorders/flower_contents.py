@@ -78,7 +78,8 @@ def copy_reply_values(content: RecordDict) -> CopiedValues:
     check_records(len(content))
     records = _value_records(content)
     check_values(sum(map(len, records.values())))
-    return copy_values({name: dict(record) for name, record in records.items()})
+    # A record of Flower is no dict, and copied much faster by its items.
+    return copy_values({name: dict(record.items()) for name, record in records.items()})
 
 
 def read_copied_values(copied: CopiedValues) -> Values:

@@ -4,7 +4,7 @@ A check costs the server's thread at most `MAX_VALUES` steps, whatever a reply h
 for lengths and sizes and follows nothing. What is beyond a limit is not copied and not read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard, final
 
@@ -98,14 +98,16 @@ def check_records(count: int) -> None:
     _check("records", count, MAX_RECORDS)
 
 
-def check_names(names: Iterable[object]) -> None:
+def check_names(names: Mapping[str, object]) -> None:
     """Refuse names of too many characters, before they are copied.
 
     Args:
-        names: the names, whose number was checked.
+        names: the names, whose number was checked; what is no text is no name.
 
     """
-    total = sum(len(name) for name in names if type(name) is str)
+    are_texts = set(map(type, names)) <= {str}
+    texts = names if are_texts else [name for name in names if type(name) is str]
+    total = sum(map(len, texts))
     _check("characters of names", total, MAX_NAME_CHARACTERS)
 
 
@@ -186,6 +188,9 @@ def _copy_mapping(
     budget.spend(len(values))
     check_names(values)
     copied = dict(values)
+    # Numbers alone, as a rule.
+    if set(map(type, copied.values())) <= PLAIN_NUMBERS:
+        return copied
     for name, value in copied.items():
         if type(value) is dict and depth > 1:
             copied[name] = _copy_mapping(value, budget, depth - 1)
