@@ -29,17 +29,17 @@ def test_sizes_have_units() -> None:
 def test_the_variable_raises_all_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert limit_of(ARRAY) == 2**32
     monkeypatch.setenv(VARIABLE, "8GB")
-    assert limit_of(TABLE) == 2**30
+    assert limit_of(TABLE) == 2**31
     monkeypatch.setenv(VARIABLE, "much")
     with pytest.raises(PlanError, match=f"{VARIABLE}: 'much' is no size"):
         limit_of(TABLE)
 
 
 def test_the_message_names_the_size_that_the_option_needs() -> None:
-    refuse_large("t", 2**29, DataError, part=TABLE)
-    # 0.5 GiB and a byte are an eighth of 4 GiB and 8 bytes.
+    refuse_large("t", 2**30, DataError, part=TABLE)
+    # 1 GiB and a byte are a quarter of 4 GiB and 4 bytes.
     with pytest.raises(DataError, match="--max-unpacked 5GB"):
-        refuse_large("t", 2**29 + 1, DataError, part=TABLE)
+        refuse_large("t", 2**30 + 1, DataError, part=TABLE)
 
 
 def test_small_files_may_not_unpack_to_much() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
+from overheard.disk.limits import is_sparse, refuse_sparse
 
 _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 _BEYOND_ASCII = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -126,6 +127,7 @@ def checked_file_size(path: Path, transcript: Path) -> int:
         )
     if not stat.S_ISREG(status.st_mode):
         raise TranscriptError(f"{path} cannot be read, it is no regular file: copy it again")
+    refuse_sparse(path, TranscriptError)
     return status.st_size
 
 
@@ -133,8 +135,8 @@ def plain_file_sizes(folder: Path, transcript: Path) -> dict[str, int]:
     """Return the size in bytes of each regular file directly in a folder of a transcript.
 
     One look at the folder takes a tenth of the time of `checked_file_size` for each file. Links
-    are left out. Nothing is returned if the folder cannot be listed, or is not inside the
-    transcript's: ask `checked_file_size` why.
+    and sparse files are left out. Nothing is returned if the folder cannot be listed, or is
+    not inside the transcript's: ask `checked_file_size` why.
     """
     try:
         if not folder.resolve().is_relative_to(transcript.resolve()):
@@ -144,6 +146,7 @@ def plain_file_sizes(folder: Path, transcript: Path) -> dict[str, int]:
                 entry.name: entry.stat(follow_symlinks=False).st_size
                 for entry in entries
                 if entry.is_file(follow_symlinks=False)
+                and not is_sparse(Path(entry.path), entry.stat(follow_symlinks=False))
             }
     except (OSError, RuntimeError):
         return {}

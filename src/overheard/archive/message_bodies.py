@@ -38,6 +38,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import parse_party
+from overheard.disk.limits import refuse_sparse
 
 DISTILLED_TENSORS = ("inputs", "labels", "rates", "counts")
 """The tensors of a distilled set."""
@@ -202,6 +203,7 @@ def _read_distilled_set(file: _CheckedFile) -> DistilledSet:
     from overheard.archive.tensor_files import read_tensors  # only here: it loads torch
 
     path = file.path
+    refuse_sparse(path, TranscriptError, is_eager=True)
     read = read_tensors(path, DISTILLED_TENSORS, sha256=file.sha256)
     inputs, labels, rates, counts = (read[name] for name in DISTILLED_TENSORS)
     if not (

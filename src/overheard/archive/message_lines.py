@@ -11,6 +11,13 @@ from overheard.core.messages import UnstoredKind
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
+MAX_AXES = 64
+"""The most axes of a tensor, as in NumPy."""
+
+Length = Annotated[int, Field(ge=0, lt=2**48)]
+"""The length of an axis of a tensor."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
     """A safetensors file of a message, with its size and digest to verify it."""
@@ -26,7 +33,7 @@ class Parameter:
     """One tensor of the model."""
 
     name: str
-    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    shape: Annotated[tuple[Length, ...], Field(max_length=MAX_AXES)]
 
 
 @dataclass(frozen=True, slots=True)

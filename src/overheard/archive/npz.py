@@ -24,13 +24,6 @@ MAX_HEADER_BYTES = 2**14
 CHUNK_BYTES = 2**20
 """Bytes to unpack at a time."""
 
-ALWAYS_ALLOWED_BYTES = 2**26
-"""Unpacked bytes that are allowed whatever the size of the file."""
-
-MAX_UNPACK_RATIO = 100
-"""Largest ratio of unpacked to packed size for larger files. Trained weights hardly compress,
-images about ten times; a ratio of a thousand is a zip bomb."""
-
 ZIP_FAILURES = (
     OSError,
     EOFError,
@@ -132,12 +125,3 @@ def read_content(
     if done != len(content):
         raise ValueError("it was cut short")
     return numbers.reshape(header.shape, order="F" if header.is_fortran else "C")
-
-
-def is_zip_bomb(unpacked: int, size: int) -> bool:
-    """Return whether a file unpacks to too many bytes for its size (a zip bomb).
-
-    >>> is_zip_bomb(10**9, 10**6), is_zip_bomb(10**9, 10**8), is_zip_bomb(10**6, 10)
-    (True, False, False)
-    """
-    return unpacked > max(ALWAYS_ALLOWED_BYTES, MAX_UNPACK_RATIO * size)

@@ -18,8 +18,9 @@ from overheard.archive.message_lines import LINE_PARSER, BroadcastLine, Line, st
 from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
-from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weights
+from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update, Weights
 from overheard.core.transcript import Transcript
+from overheard.disk.limits import ARRAY, refuse_large
 from overheard.disk.reading import read_json_text
 
 
@@ -38,7 +39,13 @@ def open_transcript(folder: Path) -> Transcript:
 
     """
     read_manifest(folder)
-    return Transcript(tuple(entry.message for entry in _entries(transcript_folder(folder))))
+    messages, held = list[Message](), 0
+    for entry in _entries(transcript_folder(folder)):
+        messages.append(entry.message)
+        if isinstance(entry.message.body, DistilledSet):
+            held += entry.message.body.inputs.nbytes
+            refuse_large(f"{folder}: its distilled data", held, TranscriptError, part=ARRAY)
+    return Transcript(tuple(messages))
 
 
 def read_round(folder: Path, number: int) -> tuple[Message, ...]:
@@ -91,9 +98,14 @@ def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
         messages_path(transcript, number), TranscriptError, inside=transcript
     )
     sizes = plain_file_sizes(round_folder(transcript, number), transcript)
+    named = set[str]()
     for count, raw in enumerate(content.splitlines(), start=1):
         location = LineLocation(transcript, number, count)
         line = _parse_line(raw, location)
+        for file in stored_files(line.body):
+            if file.name in named:
+                raise location.error(f"names {file.name}, as another line does: record again")
+            named.add(file.name)
         if isinstance(line.body, BroadcastLine):
             shapes = declared_shapes(line.body.parameters)
         yield _Entry(line, read_message(line, location, shapes, sizes))

@@ -19,8 +19,8 @@ DEFAULT_BYTES = 2**32
 ARRAY = 1
 """An array or an image set may take all of the limit."""
 
-TABLE = 8
-"""A table may take an eighth, as its columns are copied while they are converted."""
+TABLE = 4
+"""A table may take a quarter, as its columns are copied while they are converted."""
 
 JSON = 4
 """The values of a JSON document may take a quarter, as texts of 256 MiB do."""
@@ -115,15 +115,48 @@ def refuse_large(
     )
 
 
-def is_sparse(path: Path, status: os.stat_result) -> bool:
-    """Return whether a large file claims over a hundred times as many bytes as it stores.
+def unpack_limit(packed: int, part: int) -> int:
+    """Return the most bytes that `refuse_large` lets packed bytes unpack to."""
+    return min(limit_of(part), max(limit_of(ANY_RATIO), MAX_RATIO * packed))
+
+
+def refuse_sparse(path: Path, error: type[AuditError], *, is_eager: bool = False) -> None:
+    """Check that a file is stored in full, and not for the most part as a hole.
+
+    Args:
+        path: the file.
+        error: the class of the error.
+        is_eager: whether many such files are read at once, so that small ones matter too.
+
+    Raises:
+        AuditError: of class `error`, with the option that allows it.
+        OSError: if the file cannot be read.
+
+    """
+    status = path.stat()
+    if is_sparse(path, status, is_eager=is_eager):
+        raise error(
+            f"{path} claims {status.st_size} bytes, of which the disk stores less than a "
+            f"hundredth{_remedy(status.st_size, ANY_RATIO)}"
+        )
+
+
+def is_sparse(path: Path, status: os.stat_result, *, is_eager: bool = False) -> bool:
+    """Return whether a file claims over a hundred times as many bytes as the disk stores.
 
     A file system tells how many blocks it has stored, which may be too few for a file that was
     written just now, and for one that it has compressed. So parts without data are counted.
+
+    Args:
+        path: the file.
+        status: its status.
+        is_eager: whether small files matter too.
+
     """
     size, blocks = status.st_size, getattr(status, "st_blocks", None)
     most = size // MAX_RATIO
-    if blocks is None or size <= limit_of(ANY_RATIO) or blocks * BLOCK_BYTES >= most:
+    is_small = not is_eager and size <= limit_of(ANY_RATIO)
+    if blocks is None or is_small or blocks * BLOCK_BYTES >= most:
         return False
     with path.open("rb") as file:
         stored = end = 0
@@ -132,12 +165,15 @@ def is_sparse(path: Path, status: os.stat_result) -> bool:
                 start = os.lseek(file.fileno(), end, os.SEEK_DATA)
                 end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
                 stored += end - start
-        except OSError as error:
+        except OSError as failure:
             # ENXIO: there are no further data. Otherwise, the file system does not know.
-            return error.errno == errno.ENXIO
+            return failure.errno == errno.ENXIO
     return False
 
 
 def _remedy(size: int, part: int) -> str:
     needed = -(-size * part // 2**30)
-    return f": if you trust it, raise the limit with `overheard {OPTION} {needed}GB ...`"
+    return (
+        ": get a new copy or, if you trust it, raise the limit with "
+        f"`overheard {OPTION} {needed}GB ...`"
+    )

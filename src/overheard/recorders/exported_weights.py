@@ -13,16 +13,17 @@ from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import checked_file_size
+from overheard.archive.message_lines import MAX_AXES
 from overheard.archive.npz import (
     ZIP_FAILURES,
     ArrayHeader,
-    is_zip_bomb,
     read_content,
     read_header,
 )
 from overheard.archive.tensor_files import find_flaw
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
+from overheard.disk.limits import ARRAY, refuse_large
 from overheard.recorders.exports.conversions import explain_objects
 
 SUFFIXES = (".safetensors", ".npz")
@@ -252,6 +253,11 @@ def refuse_names(
 
 def refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes | None) -> None:
     """Raise `TranscriptError` if a tensor has another shape than the required one, if any."""
+    if len(shape) > MAX_AXES:
+        raise TranscriptError(
+            f"{path}: {name!r} has {len(shape)} axes, at most {MAX_AXES} are read: export it "
+            "with fewer"
+        )
     if shapes is not None and shape != shapes[name]:
         raise TranscriptError(
             f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} "
@@ -262,11 +268,7 @@ def refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes |
 def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:
     size = path.stat().st_size
     unpacked = sum(head.entry.file_size for head in heads.values())
-    if is_zip_bomb(unpacked, size):
-        raise TranscriptError(
-            f"{path} has {size} bytes and unpacks to {unpacked}: if that is your model, save "
-            "it with numpy.savez, not savez_compressed"
-        )
+    refuse_large(str(path), unpacked, TranscriptError, part=ARRAY, packed=size)
 
 
 def not_weights(path: Path, name: str, kind: str) -> TranscriptError:

@@ -9,22 +9,17 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt8
 
 from overheard.archive.npz import (
-    ALWAYS_ALLOWED_BYTES,
-    MAX_UNPACK_RATIO,
     ZIP_FAILURES,
     ArrayHeader,
-    is_zip_bomb,
     read_content,
     read_header,
 )
 from overheard.core.errors import DataError
 from overheard.core.escape import escape_unprintable, is_printable
+from overheard.disk.limits import ARRAY, refuse_large, refuse_sparse
 
-MAX_SIZE = 2**29
-"""The most numbers in one array (2 GiB as float32); a small file can claim far more."""
-
-MAX_ITEM_BYTES = 8
-"""The most bytes per number; strings may be longer if there are fewer of them."""
+ITEM_BYTES = 8
+"""The bytes that a number takes at the least, while an array is converted."""
 
 MAX_NAME_LENGTH = 100
 """The most characters in the name of a class or user; names appear in reports."""
@@ -64,6 +59,7 @@ def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
             unpickled. The check comes before memory is allocated.
 
     """
+    refuse_sparse(path, DataError)
     names = list_arrays(path)
     if name not in names:
         others = _quoted(", ".join(sorted(names))) or "none at all"
@@ -190,22 +186,14 @@ def _checked_dtype(
             "neither as numbers nor as strings or dates: save it as one of them"
         )
     dtype, count = np.dtype(header.dtype), header.count
-    if count > MAX_SIZE or count * dtype.itemsize > MAX_SIZE * MAX_ITEM_BYTES:
-        raise DataError(
-            f"{path}: '{name}' has shape {_quoted(str(header.shape))}, but at most {MAX_SIZE} "
-            "numbers are allowed: split it"
-        )
+    label = f"{path}: '{name}' of shape {_quoted(str(header.shape))}"
+    refuse_large(label, count * max(ITEM_BYTES, dtype.itemsize), DataError, part=ARRAY)
     if header.start + count * dtype.itemsize != entry.file_size:
         raise DataError(
             f"{path}: '{name}' does not have the length in its header: get a new copy"
         )
     packed = min(entry.compress_size, path.stat().st_size)
-    if is_zip_bomb(entry.file_size, packed):
-        raise DataError(
-            f"{path}: '{name}' has {packed} bytes and unpacks to {entry.file_size}, which is "
-            f"more than {ALWAYS_ALLOWED_BYTES} and more than {MAX_UNPACK_RATIO} times as many: "
-            "if the file is yours, save it with numpy.savez, not savez_compressed"
-        )
+    refuse_large(label, entry.file_size, DataError, part=ARRAY, packed=packed)
     return dtype
 
 

@@ -12,10 +12,11 @@ from jaxtyping import UInt8
 
 from overheard.core.errors import DataError, PlanError
 from overheard.data.dataset import Dataset
-from overheard.data.reading.arrays import MAX_SIZE, checked_numbers
+from overheard.data.reading.arrays import checked_numbers
 from overheard.data.reading.fetch import RemoteFile, fetch
 from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.images import LabelledImages, image_dataset, read_images
+from overheard.disk.limits import ARRAY, refuse_large
 
 MAGIC = 0x0800
 """Two zero bytes, then 8 for unsigned bytes; the number of axes is added."""
@@ -124,10 +125,11 @@ def read_idx(path: Path, axes: int) -> UInt8[np.ndarray, "..."]:
         with gzip.open(path) as stream:
             (magic, *shape) = struct.unpack(f">{1 + axes}I", stream.read(4 + 4 * axes))
             length = math.prod(shape)
-            if magic != MAGIC + axes or length > MAX_SIZE:
+            if magic != MAGIC + axes:
                 raise DataError(
                     f"{path} is not an IDX file of bytes with {axes} axes: get a new copy"
                 )
+            refuse_large(str(path), length, DataError, part=ARRAY, packed=path.stat().st_size)
             # One more byte than the header says is enough to see that the file is too long.
             content = stream.read(length + 1)
     except (OSError, EOFError, zlib.error, struct.error) as failure:

@@ -15,11 +15,12 @@ from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError
-from overheard.data.reading.arrays import MAX_SIZE, checked_names
+from overheard.data.reading.arrays import checked_names
+from overheard.data.reading.parquet_tables import CELL_BYTES, read_parquet
+from overheard.disk.limits import TABLE, refuse_large, refuse_sparse, unpack_limit
 
 if TYPE_CHECKING:  # pandas is large, and most audits read no table
     import pandas
-    import pyarrow
 
 MAX_CATEGORIES = 1000
 """Largest number of different strings in a column of categories. A column with more is taken
@@ -73,36 +74,21 @@ def read_unpacked(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if it ends in `.gz`.
 
     Raises:
-        DataError: if they are more than `MAX_SIZE`.
+        DataError: if they are too many, or too many for the size of the file.
 
     """
+    refuse_sparse(path, DataError)
+    packed = path.stat().st_size
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        content = stream.read(MAX_SIZE + 1)
-    if len(content) > MAX_SIZE:
-        raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
+        content = stream.read(unpack_limit(packed, TABLE) + 1)
+    refuse_large(str(path), len(content), DataError, part=TABLE, packed=packed)
     return content
 
 
-def read_parquet(path: Path) -> "pyarrow.Table":
-    """Read a `.parquet` file, after a look at its size unpacked.
-
-    Raises:
-        DataError: if it is too large, or two columns have one name.
-
-    """
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        size = sum(
-            metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)
-        )
-        if size > MAX_SIZE or metadata.num_rows * metadata.num_columns > MAX_SIZE:
-            raise DataError(f"{path} is larger than {MAX_SIZE} bytes unpacked: split it")
-        table = file.read()
-    if len(set(table.column_names)) != table.num_columns:
-        raise DataError(f"{path} must have columns with different names: correct it")
-    return table
+def table_memory(content: bytes) -> int:
+    """Return an estimate of the bytes of memory that the cells of a CSV file take."""
+    cells = sum(content.count(sign) for sign in (b",", b";", b"\t", b"|", b"\n"))
+    return len(content) + CELL_BYTES * cells
 
 
 def require_columns(path: Path, table: "pandas.DataFrame", columns: tuple[str, ...]) -> None:
@@ -222,6 +208,7 @@ def _read_csv(
     import pandas as pd
 
     content = read_unpacked(path)
+    refuse_large(str(path), table_memory(content), DataError, part=TABLE)
     with warnings.catch_warnings():
         # Pandas only warns if a row is longer than the header, and cuts it.
         warnings.simplefilter("error", pd.errors.ParserWarning)

@@ -15,7 +15,9 @@ from jaxtyping import Bool, Int64
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
-from overheard.data.reading.tables import read_parquet, read_unpacked
+from overheard.data.reading.parquet_tables import read_parquet
+from overheard.data.reading.tables import read_unpacked, table_memory
+from overheard.disk.limits import TABLE, refuse_large
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
@@ -148,6 +150,7 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
     from pyarrow import csv as arrow_csv
 
     content = read_unpacked(path)
+    refuse_large(str(path), table_memory(content), DataError, part=TABLE)
     text, encoding_notes = _decode(path, content)
     separator, text = _find_separator(text)
     width = len(_first_rows(text, separator, 1)[0]) if text.strip() else 0
@@ -306,11 +309,6 @@ def _text_column(
     if pa.types.is_dictionary(column.type):
         column, is_category = column.cast(column.type.value_type), True
     is_category &= pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-        raise DataError(
-            f"{path}: column {name!r} has neither numbers, strings nor dates: convert or drop "
-            "it"
-        )
     encoded = column.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

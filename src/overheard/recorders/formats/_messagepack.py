@@ -34,6 +34,9 @@ from overheard.recorders.exported_weights import (
 MAX_TENSORS = 100_000
 """Most tensors of a model."""
 
+MAX_LENGTH = 2**31
+"""No axis is as long."""
+
 MAX_AXES = 16
 """Most axes of a tensor."""
 
@@ -146,6 +149,8 @@ def _read_array(unpacker: "msgpack.Unpacker") -> _StoredArray:
     shape = tuple(_read_length(unpacker) for _ in range(axes))
     if not isinstance(content, bytes) or not _NUMBERS.fullmatch(dtype):
         raise ValueError(f"{printable_excerpt(dtype)} are no plain numbers")
+    if any(length >= MAX_LENGTH for length in shape):
+        raise ValueError(f"a length of its shape is {MAX_LENGTH} or more")
     if math.prod(shape) * np.dtype(dtype).itemsize != len(content):
         raise ValueError(f"shape {shape} of {dtype} does not fit its {len(content)} bytes")
     return _StoredArray(content, dtype, shape)
