@@ -49,3 +49,12 @@ def test_refuses_a_folder_without_an_app(tmp_path: Path, content: str):
     (tmp_path / "pyproject.toml").write_text(content)
     with pytest.raises(PlanError, match=r"is no pyproject\.toml of a Flower app"):
         read_flower_app(tmp_path)
+
+
+def test_refuses_an_app_with_too_much_code_to_parse(tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "mine").mkdir()
+    for number in range(6):
+        (tmp_path / "mine" / f"part{number}.py").write_text("#" * 100_000)
+    with pytest.raises(PlanError, match=r"the source code takes .* --max-unpacked 5GB"):
+        read_flower_app(tmp_path)

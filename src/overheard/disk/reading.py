@@ -21,6 +21,9 @@ LONG_NUMBER = f"it has a number of more than {MAX_DIGITS} digits"
 MAX_KEY_PARTS = 64
 """The most parts of a dotted key in TOML: its parser takes the square of their number."""
 
+MAX_BRACES = 5000
+"""The most braces of a source file: before 3.12, Python takes the square of their number."""
+
 ITEM_BYTES = 64
 """Bytes of memory that a value of a JSON or TOML document takes beside its text."""
 
@@ -190,6 +193,8 @@ def parse_python(text: str) -> ast.Module:
         SyntaxError: if it is no Python, or is nested too deeply.
 
     """
+    if text.count("{") > MAX_BRACES:
+        raise SyntaxError(f"more than {MAX_BRACES} braces")
     try:
         return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as failure:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,10 +121,16 @@ def _find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
         for node in file.tree.body
         if isinstance(node, ast.ClassDef)
     ]
-    modules, count = {"Module", "Sequential", "LightningModule"}, 0
-    while count != len(modules):
-        count = len(modules)
-        modules |= {one.name for _, one in classes if modules & set(_bases(one))}
+    derived = defaultdict[str, list[str]](list)
+    for _, node in classes:
+        for base in _bases(node):
+            derived[base].append(node.name)
+    modules, found = set[str](), ["Module", "Sequential", "LightningModule"]
+    while found:
+        name = found.pop()
+        if name not in modules:
+            modules.add(name)
+            found += derived[name]
     for file, node in classes:
         if modules & set(_bases(node)):
             yield f"{file.module}:{node.name}"

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
+from pydantic_core import ErrorDetails
 
 from overheard.core.errors import AuditError, PlanError
 from overheard.disk import reading
 from overheard.disk.reading import read_text
+
+MAX_MISTAKES = 100
+"""The most mistakes of a file that a message lists."""
 
 
 class StrictModel(BaseModel):
@@ -86,10 +90,14 @@ def parse_toml(
     try:
         return kind.model_validate_json(tables)
     except ValidationError as error:
-        mistakes = _describe_mistakes(error, noun, _keys_of(kind))
+        mistakes = _mistakes(error)
         plural = "" if len(mistakes) == 1 else "s"
         count = f"{place}: {len(mistakes)} error{plural} to fix"
-        raise PlanError("\n".join([count, *mistakes])) from error
+        if len(mistakes) > MAX_MISTAKES:
+            count += f", of which these are the first {MAX_MISTAKES}"
+        keys = _keys_of(kind)
+        lines = [_describe(one, noun, keys) for one in mistakes[:MAX_MISTAKES]]
+        raise PlanError("\n".join([count, *lines])) from error
 
 
 @cache
@@ -110,21 +118,20 @@ def _date_text(value: object) -> str:
     raise TypeError(f"{value!r} is no date such as 2027-01-31")
 
 
-def _describe_mistakes(error: ValidationError, called: str, keys: Collection[str]) -> list[str]:
+def _mistakes(error: ValidationError) -> list[ErrorDetails]:
     found = error.errors(include_url=False, include_input=False)
     locations = [mistake["loc"] for mistake in found]
     parents = {location[:depth] for location in locations for depth in range(len(location))}
-    lines = []
-    for mistake in found:
-        # A list whose only item is invalid is also reported as empty, which would confuse.
-        if mistake["type"] == "too_short" and mistake["loc"] in parents:
-            continue
-        where = ".".join(str(step) for step in mistake["loc"]) or called
-        # For dataclasses pydantic reports unknown keys in Python's terms.
-        is_unknown = mistake["type"] == "unexpected_keyword_argument"
-        message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
-        if is_unknown or mistake["type"] == "extra_forbidden":
-            close = get_close_matches(str(mistake["loc"][-1]), keys, n=1)
-            message += f": did you mean {close[0]!r}?" if close else ""
-        lines.append(f"  {where}: {message.removeprefix('Value error, ')}")
-    return lines
+    # A list whose only item is invalid is also reported as empty, which would confuse.
+    return [one for one in found if one["type"] != "too_short" or one["loc"] not in parents]
+
+
+def _describe(mistake: ErrorDetails, called: str, keys: Collection[str]) -> str:
+    where = ".".join(str(step) for step in mistake["loc"]) or called
+    # For dataclasses pydantic reports unknown keys in Python's terms.
+    is_unknown = mistake["type"] == "unexpected_keyword_argument"
+    message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+    if is_unknown or mistake["type"] == "extra_forbidden":
+        close = get_close_matches(str(mistake["loc"][-1]), keys, n=1)
+        message += f": did you mean {close[0]!r}?" if close else ""
+    return f"  {where}: {message.removeprefix('Value error, ')}"

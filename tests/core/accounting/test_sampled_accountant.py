@@ -96,3 +96,36 @@ def test_no_lower_bound_is_known_of_a_delta_that_the_accountant_cuts_off() -> No
     noise = PoissonNoise(1.0, 0.01, 10, "add-or-remove")
     assert noise.lower_epsilon(1e-16) == 0
     assert 0 < noise.lower_epsilon(1e-12) < noise.upper_epsilon(1e-12) < math.inf
+
+
+@pytest.mark.parametrize("relation", ["add-or-remove", "replace-one"])
+def test_bounds_hold_for_more_draws_than_are_composed(
+    relation: PrivacyRelation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = PoissonNoise(1.0, 0.01, 300, relation)
+    lower, upper = noise.lower_epsilon(DELTA), noise.upper_epsilon(DELTA)
+    module = "overheard.core.accounting.sampled_accountant"
+    monkeypatch.setattr(f"{module}.MAX_DRAWS_BELOW", 200)
+    monkeypatch.setattr(f"{module}.MAX_DRAWS_ABOVE", 200)
+    assert 0 < noise.lower_epsilon(DELTA) < lower
+    assert noise.upper_epsilon(DELTA) > upper
+
+
+@pytest.mark.parametrize("moves", [1.0, 2.0])
+def test_a_billion_sampled_draws_are_accounted_for_by_looser_bounds(moves: float) -> None:
+    mechanism = Mechanism(
+        1e6,
+        1.0,
+        DELTA,
+        "client",
+        "client",
+        moves,
+        "record",
+        10**6,
+        record_sampling="poisson",
+        record_rate=0.01,
+    )
+    run = RunParameters(rounds=1000, participation=1.0)
+    bound = account_mechanism(mechanism, run).recomputed
+    assert bound is not None
+    assert 0 < bound.against_everybody < 1

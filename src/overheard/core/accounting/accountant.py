@@ -4,7 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from overheard.core.accounting.sampled_accountant import PoissonNoise, fixed_size_epsilon
+from overheard.core.accounting.sampled_accountant import (
+    MAX_DRAWS_ABOVE,
+    PoissonNoise,
+    fixed_size_epsilon,
+)
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import (
@@ -226,7 +230,7 @@ def _upper_epsilons(mechanism: Mechanism, rounds: int) -> tuple[float, float | N
     match mechanism.record_sampling:
         case "poisson":
             sampled = PoissonNoise(noise, rate, draws, mechanism.relation)
-            return sampled.upper_epsilon(delta), sampled.renyi_epsilon(delta)
+            return _poisson_epsilon(sampled, delta), sampled.renyi_epsilon(delta)
         case "fixed":
             return (
                 gaussian_epsilon(noise, draws, delta),
@@ -237,6 +241,13 @@ def _upper_epsilons(mechanism: Mechanism, rounds: int) -> tuple[float, float | N
             batches = math.ceil(1 / rate - RATE_ROUNDING)
             epochs = rounds * math.ceil(mechanism.steps / batches)
             return gaussian_epsilon(noise, epochs, delta), renyi_epsilon(noise, epochs, delta)
+
+
+def _poisson_epsilon(sampled: PoissonNoise, delta: float) -> float:
+    """Return an upper bound; that without sampling where the draws are too many for others."""
+    if sampled.draws > MAX_DRAWS_ABOVE and sampled.relation == "replace-one":
+        return gaussian_epsilon(sampled.noise_multiplier, sampled.draws, delta)
+    return sampled.upper_epsilon(delta)
 
 
 def _noise(mechanism: Mechanism) -> float:
@@ -263,7 +274,7 @@ def _client_sampled_epsilon(mechanism: Mechanism, run: RunParameters) -> float:
         return 0.0
     if run.sampling == "poisson":
         sampled = PoissonNoise(noise, rate, run.rounds, mechanism.relation)
-        return sampled.upper_epsilon(mechanism.delta)
+        return _poisson_epsilon(sampled, mechanism.delta)
     if run.sampling == "fixed":
         return fixed_size_epsilon(noise, run.rounds, mechanism.delta, rate)
     return math.inf

@@ -22,6 +22,12 @@ MAX_GRID_POINTS = 500_000
 LEAST_NOISE = 0.01
 """Noise multiplier from which more noise is tried for a lower bound of a huge epsilon."""
 
+MAX_DRAWS_ABOVE = 200_000
+"""Most draws whose privacy losses are composed for an upper bound: they take seconds."""
+
+MAX_DRAWS_BELOW = 30_000
+"""Most draws whose privacy losses are composed for a lower bound, which needs a finer grid."""
+
 MAX_EXPONENT = 700.0
 """The largest exponent that a float has room for."""
 
@@ -59,7 +65,8 @@ class PoissonNoise:
 
         Both directions count, such as adding and removing a unit. Losses are rounded up on a
         grid (Doroshenko et al. 2022, PoPETs, "Connect the Dots"). Returns infinity above some
-        1,000.
+        1,000. Above `MAX_DRAWS_ABOVE` it is the bound by Renyi divergences, which is looser, or
+        infinite if there is none.
 
         >>> round(PoissonNoise(1.0, 0.01, 300, "add-or-remove").upper_epsilon(1e-5), 2)
         1.07
@@ -68,12 +75,14 @@ class PoissonNoise:
             PlanError: if `dp-accounting` is not installed.
 
         """
+        by_renyi = self.renyi_epsilon(delta)
+        if self.draws > MAX_DRAWS_ABOVE:
+            return math.inf if by_renyi is None else by_renyi
         rough = self._rough_epsilon(delta)
         if rough > MAX_ROUGH_EPSILON:
             return math.inf
         # The grid adds about draws * grid^2: 0.1 % of epsilon.
         upper = self._epsilon(delta, math.sqrt(1e-3 * rough / self.draws), is_upper=True)
-        by_renyi = self.renyi_epsilon(delta)
         return upper if by_renyi is None else min(upper, by_renyi)
 
     def lower_epsilon(self, delta: float) -> float:
@@ -91,6 +100,9 @@ class PoissonNoise:
         """
         if delta < LEAST_DELTA:
             return 0.0
+        if self.draws > MAX_DRAWS_BELOW:
+            # Fewer draws reveal no more than all of them.
+            return replace(self, draws=MAX_DRAWS_BELOW).lower_epsilon(delta)
         rough = self._rough_epsilon(delta)
         if rough > MAX_ROUGH_EPSILON:
             # What holds for more noise holds for less; a huge epsilon needs a huge grid.

@@ -34,7 +34,7 @@ SAMPLE_CHARACTERS, SAMPLE_LINES = 2**16, 40
 BLOCK_BYTES = 2**24
 """The longest row, and so the longest cell, in bytes."""
 
-MAX_COLUMNS = 100_000
+MAX_COLUMNS = 20_000
 """The most columns of a file."""
 
 MISSING_VALUES = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "-")
