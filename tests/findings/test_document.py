@@ -1,13 +1,23 @@
 """Reading of untrusted findings files."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
-from overheard.findings.document import read_findings
+from overheard.findings.document import (
+    FORMAT,
+    VERSION,
+    FindingsDocument,
+    read_findings,
+)
 from tests.gate.documents import (
     JsonObject,
     bound,
@@ -17,8 +27,10 @@ from tests.gate.documents import (
     refusal,
     run,
     summary_row,
+    verdict_row,
     write_document,
 )
+from tests.report.evidence.annexes import content
 
 
 def test_reads_the_parts_that_a_gate_needs(tmp_path: Path):
@@ -153,6 +165,122 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
         ),
         "two different rows for the same mechanism",
     ),
+    "a mean outside of its interval": (
+        lambda: document(summary_row(value=estimate(0.5, 0.6, mean=0.9))),
+        "summary.0.value: the mean 0.9 is outside of its interval from 0.5 to 0.6",
+    ),
+    "a number that no float holds": (
+        lambda: document(summary_row(value=estimate(0.5, 10**400, mean=0.5))),
+        "summary.0.value.high",
+    ),
+    "a guess that is none of the guesses": (
+        lambda: document(summary_row(blind=0.1)),
+        "summary.0: `blind` is 0.1, which none of `blinds` is",
+    ),
+    "a gain over no guess": (
+        lambda: document(summary_row(blind=None)),
+        "summary.0: `gain` is over a guess",
+    ),
+    "no target": (lambda: document(summary_row(targets=0)), "summary.0.targets"),
+    "a round twice": (
+        lambda: document(summary_row(rounds=[1, 1])),
+        "'rounds' has a value twice",
+    ),
+    "an observer twice": (
+        lambda: document(verdicts=[verdict_row(observers=["server", "server"])]),
+        "verdicts.0: 'observers' has a value twice",
+    ),
+    "a verdict beside a reason that forbids it": (
+        lambda: document(verdicts=[verdict_row("no leak above margin", why="too few targets")]),
+        "verdicts.0: verdict 'no leak above margin' contradicts `why`",
+    ),
+    "a verdict that was withheld": (
+        lambda: document(verdicts=[verdict_row("nothing to read", withheld="it failed")]),
+        "verdicts.0: verdict 'nothing to read' contradicts `withheld`",
+    ),
+    "a gain above the margin that it is said to be below": (
+        lambda: document(
+            verdicts=[verdict_row("no leak above margin", gain=estimate(-0.1, 0.3))]
+        ),
+        "verdicts.0: `is_below_margin` contradicts the gain of at most 0.3",
+    ),
+    "a gain below no margin": (
+        lambda: document(verdicts=[verdict_row("no leak above margin", margins={})]),
+        "verdicts.0: `is_below_margin` contradicts",
+    ),
+    "a measured gain without a measurement": (
+        lambda: document(verdicts=[verdict_row("unmeasured", gain=estimate(0.1, 0.2))]),
+        "verdicts.0: verdict 'unmeasured' contradicts `gain`",
+    ),
+    "a p-value without a test": (
+        lambda: document(verdicts=[verdict_row(smallest_p_value=None)]),
+        "verdicts.0: `p_value`, `smallest_p_value` and `attack` require each other",
+    ),
+    "no leak although an attack failed": (
+        lambda: document(
+            verdicts=[verdict_row("no leak above margin")], refusals=[refusal(kind="failed")]
+        ),
+        "verdicts.0: verdict 'no leak above margin' contradicts a refusal",
+    ),
+    "no leak in a recording that contradicts itself": (
+        lambda: document(
+            verdicts=[verdict_row("nothing to read")],
+            is_recorded=True,
+            recording={
+                **{"outcome": "contradicts", "reason": None, "sentences": [], "mend": ""},
+                **{"accepted": " ", "faults": []},
+            },
+        ),
+        "verdicts.0: verdict 'nothing to read' contradicts the check of the recording",
+    ),
+    "two verdicts on one question": (
+        lambda: document(verdicts=[verdict_row(), verdict_row("inconclusive")]),
+        "two verdicts on the same question",
+    ),
+    "a day that is none": (lambda: document(made_on="2026-02-30"), "made_on is '2026-02-30'"),
+    "a control of a run that is none": (
+        lambda: document(arms=[run(control_number=1)]),
+        "arms.0: the run is no control",
+    ),
+    "a recording of a simulated run": (
+        lambda: document(
+            recording={
+                **{"outcome": "follows", "reason": None, "sentences": [], "mend": ""},
+                **{"accepted": "", "faults": []},
+            },
+        ),
+        "there is a check of a recording, but is_recorded is false",
+    ),
+    "a share above 1": (
+        lambda: document(epsilon=[epsilon_row(sampling_rate=7.5)]),
+        "epsilon.0.sampling_rate",
+    ),
+    "more right guesses than guesses": (
+        lambda: document(epsilon=[epsilon_row(measured=bound(0.5) | {"right": 21})]),
+        "21 of 20 guesses are right about 60 canaries",
+    ),
+    "more guesses than canaries": (
+        lambda: document(
+            epsilon=[epsilon_row(measured=bound(0.5) | {"members": 5, "outsiders": 5})]
+        ),
+        "20 guesses are right about 10 canaries",
+    ),
+    "more recorded rounds than rounds": (
+        lambda: document(epsilon=[epsilon_row(recorded_rounds=3)]),
+        "epsilon.0: `recorded_rounds` is 3, above `rounds`, 2",
+    ),
+    "a claim for nothing": (
+        lambda: document(epsilon=[epsilon_row(claimed=2.0)]),
+        "epsilon.0: `claimed` states an epsilon, but `claimed_for`",
+    ),
+    "a false claim that was not made": (
+        lambda: document(epsilon=[epsilon_row("false", claimed=None)]),
+        "epsilon.0: verdict 'false' contradicts `claimed`",
+    ),
+    "a recomputed epsilon that was not recomputed": (
+        lambda: document(epsilon=[epsilon_row(pld=1.0)]),
+        "epsilon.0: `is_recomputed` is false",
+    ),
     "control characters": (
         lambda: document(summary_row(better="\x1b[2J\n")),
         "summary.0.better",
@@ -220,3 +348,58 @@ def test_refuses_a_huge_file_without_reading_it(tmp_path: Path):
 def test_refuses_missing_files_and_folders(name: str, tmp_path: Path):
     with pytest.raises(FindingsError, match="cannot be read"):
         read_findings(tmp_path / name)
+
+
+HOSTILE = st.sampled_from(
+    (-1, 0, 1, 2, 0.5, -0.5, 7.5, 1e308, 10**400, True, False, None, "", "x", [], {}, [0, 0])
+)
+
+
+def replace_leaf(content: object, number: int, value: object) -> object:
+    """Return a document with a value in place of the leaf of this number, in order."""
+    if isinstance(content, dict):
+        content = dict(content)
+        items: Iterable[tuple[Any, object]] = list(content.items())
+    elif isinstance(content, list):
+        content = list(content)
+        items = list(enumerate(content))
+    else:
+        return value
+    for key, part in items:
+        leaves = count_leaves(part)
+        if number < leaves:
+            content[key] = replace_leaf(part, number, value)
+            return content
+        number -= leaves
+    return value
+
+
+def count_leaves(content: object) -> int:
+    if not isinstance(content, dict | list) or not content:
+        return 1
+    return sum(map(count_leaves, content.values() if isinstance(content, dict) else content))
+
+
+LARGE = content()
+
+
+@given(st.lists(st.tuples(st.integers(0, count_leaves(LARGE) - 1), HOSTILE), max_size=3))
+def test_what_is_written_is_read_as_it_was_and_what_is_refused_is_never_written(
+    changes: list[tuple[int, object]],
+) -> None:
+    changed: object = LARGE
+    for number, value in changes:
+        changed = replace_leaf(changed, number, value)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "findings.json"
+        try:
+            # As `FindingsDocument.of`, which audits write by, makes it.
+            made = FindingsDocument.model_validate(changed, strict=False)
+        except ValidationError:
+            path.write_text(json.dumps(changed))
+            with pytest.raises(FindingsError, match=r"not valid findings of an audit|version"):
+                read_findings(path)
+        else:
+            path.write_text(made.to_json())
+            if (made.format, made.version) == (FORMAT, VERSION):
+                assert read_findings(path) == made

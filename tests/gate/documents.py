@@ -19,6 +19,9 @@ def summary_row(
 ) -> JsonObject:
     """Return a row with an AUC, for which a coin gets .5, unless changed."""
     gain = None if low is None or high is None else estimate(low - 0.5, high - 0.5)
+    blinds = changes.get("blinds", {"a coin": 0.5})
+    assert isinstance(blinds, dict)
+    blind = next((value for value in blinds.values() if value is not None), None)
     return {
         "arm": "bare",
         "observers": ["server"],
@@ -29,10 +32,10 @@ def summary_row(
         "score": "membership_auc",
         "better": "higher",
         "value": estimate(low, high),
-        "blinds": {"a coin": 0.5},
+        "blinds": blinds,
         "references": {},
-        "blind": 0.5,
-        "gain": gain,
+        "blind": blind,
+        "gain": None if blind is None else gain,
         "targets": 4,
         "seeds": 2,
     } | changes
@@ -41,7 +44,10 @@ def summary_row(
 def verdict_row(
     verdict: str = "leaks", p_value: float | None = 0.001, **changes: object
 ) -> JsonObject:
-    """Return a verdict on membership, with a gain of 0.1."""
+    """Return a verdict on membership, with a gain of 0.1, or 0.01 if it is below the margin."""
+    is_unjudged = verdict in {"unchecked", "unmeasured"}
+    is_below = verdict == "no leak above margin"
+    gain = estimate(-0.01, 0.03) if is_below else estimate(0.05, 0.15)
     return {
         "arm": "bare",
         "observers": ["server"],
@@ -49,11 +55,11 @@ def verdict_row(
         "about": "clients",
         "verdict": verdict,
         "attack": "lira",
-        "p_value": p_value,
-        "smallest_p_value": 0.001,
-        "gain": estimate(0.05, 0.15),
+        "p_value": None if is_unjudged else p_value,
+        "smallest_p_value": None if is_unjudged or p_value is None else 0.001,
+        "gain": None if is_unjudged else gain,
         "margins": {"membership_auc": 0.05},
-        "is_below_margin": verdict == "no leak above margin",
+        "is_below_margin": is_below,
         "why": "",
         "score": "membership_auc",
         "sentence": f"Members: {verdict}.",
@@ -101,6 +107,7 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
     is_bounded = verdict not in {"flawed", "uncovered", "unaccounted"}
     is_measured = verdict not in {"unasked", "refused", "unlike", "unchecked"}
     proven = 2.5 if verdict in {"violated", "contradicted"} else 0.5
+    is_false = verdict == "false"
     return {
         "arm": "noisy",
         "defense": "LocalDp(clip=1.0)",
@@ -118,8 +125,8 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
         "rounds": 2,
         "steps": 1,
         "sampling_rate": 1.0,
-        "claimed": None,
-        "claimed_for": None,
+        "claimed": 0.1 if is_false else None,
+        "claimed_for": "run" if is_false else None,
         "is_recomputed": False,
         "pld": None,
         "rdp": None,

@@ -22,7 +22,7 @@ SIDES = st.sampled_from(["at most", "at least"])
 
 
 def bounds(low: float | None, high: float | None) -> IntervalEstimate:
-    return IntervalEstimate(mean=0.5, low=low, high=high)
+    return IntervalEstimate(mean=low if high is None else high, low=low, high=high)
 
 
 @pytest.mark.parametrize(

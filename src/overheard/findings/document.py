@@ -1,13 +1,15 @@
 """The JSON document of an audit's findings, `findings.json`, as it is written and read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import final
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from overheard.core.errors import FindingsError
+from overheard.core.parties import SERVER
 from overheard.disk.limits import FINDINGS
 from overheard.disk.reading import JSON_BYTE, parse_json, read_small_file
 from overheard.findings.document_rows import (
@@ -21,6 +23,7 @@ from overheard.findings.document_rows import (
 )
 from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
+from overheard.findings.threat_verdict import NO_LEAK
 
 FORMAT = "overheard findings"
 
@@ -90,30 +93,76 @@ class FindingsDocument(DocumentPart):
         entries = (f"{json.dumps(key)}: {_value_text(value)}" for key, value in self)
         return "{\n " + ",\n ".join(entries) + "\n}\n"
 
-    @property
-    def duplicate(self) -> str:
-        """Which rows are about the same, as a sentence; "" = none."""
-        rows = [(row.key, row.score) for row in self.summary]
-        if len(set(rows)) < len(rows):
-            return "the summary has two rows with the same key and score"
-        runs = [
-            (run.arm, run.seed, run.is_control, run.control, run.control_number)
-            for run in self.arms
-        ]
-        if len(set(runs)) < len(runs):
-            return "there are two runs with the same arm and seed"
-        places = [
-            (row.arm, frozenset(row.observers), row.question, row.about)
-            for row in self.verdicts
-        ]
-        if len(set(places)) < len(places):
-            return "there are two verdicts on the same question"
-        # A recording may state the same defense twice, with equal rows.
-        distinct = set(self.epsilon)
-        keys = {(row.arm, row.defense, frozenset(row.observers)) for row in distinct}
-        if len(keys) < len(distinct):
-            return "epsilon has two different rows for the same mechanism"
-        return ""
+    @model_validator(mode="after")
+    def _check_rows(self) -> "FindingsDocument":
+        if flaw := next(_flaws(self), ""):
+            raise ValueError(flaw)
+        return self
+
+
+def _flaws(document: FindingsDocument) -> Iterator[str]:
+    """Yield which rows are about the same, and which contradict each other, as sentences."""
+    yield from _duplicates(document)
+    if document.made_on and not _is_day(document.made_on):
+        yield f"made_on is {shorten(repr(document.made_on), 40)}, which is no day"
+    recording = document.recording
+    if recording is not None and not document.is_recorded:
+        yield "there is a check of a recording, but is_recorded is false"
+    contradicted = (
+        recording is not None
+        and recording.outcome == "contradicts"
+        and not recording.accepted.strip()
+    )
+    failed = {
+        (row.arm, frozenset(row.observers), row.question, row.key.about)
+        for row in document.refusals
+        if row.kind == "failed" and not row.is_control
+    }
+    for number, verdict in enumerate(document.verdicts):
+        observers = frozenset(verdict.observers)
+        if verdict.verdict not in NO_LEAK:
+            continue
+        if (verdict.arm, observers, verdict.question, verdict.about) in failed:
+            yield (
+                f"verdicts.{number}: verdict {verdict.verdict!r} contradicts a refusal, as an "
+                "attack failed"
+            )
+        # The server reads all messages, and so those that contradict.
+        if contradicted and SERVER in observers:
+            yield (
+                f"verdicts.{number}: verdict {verdict.verdict!r} contradicts the check of the "
+                "recording"
+            )
+
+
+def _duplicates(document: FindingsDocument) -> Iterator[str]:
+    rows = [(row.key, row.score) for row in document.summary]
+    if len(set(rows)) < len(rows):
+        yield "the summary has two rows with the same key and score"
+    runs = [
+        (run.arm, run.seed, run.is_control, run.control, run.control_number)
+        for run in document.arms
+    ]
+    if len(set(runs)) < len(runs):
+        yield "there are two runs with the same arm and seed"
+    places = [
+        (row.arm, frozenset(row.observers), row.question, row.about)
+        for row in document.verdicts
+    ]
+    if len(set(places)) < len(places):
+        yield "there are two verdicts on the same question"
+    # A recording may state the same defense twice, with equal rows.
+    distinct = set(document.epsilon)
+    keys = {(row.arm, row.defense, frozenset(row.observers)) for row in distinct}
+    if len(keys) < len(distinct):
+        yield "epsilon has two different rows for the same mechanism"
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _value_text(value: object) -> str:
@@ -151,18 +200,20 @@ def read_findings(path: Path) -> FindingsDocument:
             name: document[name] for name in FindingsDocument.model_fields if name in document
         }
         text = json.dumps({**parts, "findings": ()}, allow_nan=False)
-        found = FindingsDocument.model_validate_json(text)
+        return FindingsDocument.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(step) for step in first["loc"]) or "the whole"
-        more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
-        problem = first["msg"].removeprefix("Value error, ")
-        raise _unreadable(path, f"{where}: {problem}{more}") from error
+        raise _unreadable(path, describe_flaw(error)) from error
     except ValueError as error:
         raise _unreadable(path, str(error)) from error
-    if found.duplicate:
-        raise _unreadable(path, found.duplicate)
-    return found
+
+
+def describe_flaw(error: ValidationError) -> str:
+    """Return the first thing that is wrong with findings, and where."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(step) for step in first["loc"]) or "the whole"
+    more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    problem = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {problem}{more}"
 
 
 def _load(path: Path) -> dict[str, object]:

@@ -3,9 +3,9 @@
 The keys of a row are its fields, in order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isclose, isfinite
 from types import MappingProxyType
 from typing import Annotated, Literal, Self, final
 
@@ -32,6 +32,8 @@ Better = Literal["lower", "higher"]
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
+PositiveCount = Annotated[int, Field(ge=1, lt=2**63)]
+
 NonNegative = Annotated[FiniteFloat, Field(ge=0)]
 
 
@@ -49,6 +51,24 @@ Probability = Annotated[Annotated[FiniteFloat, Field(ge=0, le=1)] | None, Finite
 Size = Annotated[NonNegative | None, Finite]
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
+
+ROUNDING = 1e-9
+"""By how much, of its size, a number may differ from another one that it is computed from."""
+
+
+def is_above(one: float, other: float) -> bool:
+    """Return whether a number is above another one by more than rounding.
+
+    >>> is_above(0.3, 0.1 + 0.2), is_above(0.31, 0.3)
+    (False, True)
+    """
+    return one > other and not isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def refuse_repeated(key: str, values: Sequence[object]) -> None:
+    """Raise `ValueError` if a list of distinct values has one twice."""
+    if len({*values}) < len(values):
+        raise ValueError(f"{key!r} has a value twice")
 
 
 class DocumentPart(BaseModel):
@@ -105,6 +125,13 @@ class IntervalEstimate(DocumentPart):
             raise ValueError(
                 f"the interval's upper end {self.high} is below its lower end {self.low}"
             )
+        if self.mean is not None:
+            low = self.mean if self.low is None else self.low
+            high = self.mean if self.high is None else self.high
+            if is_above(low, self.mean) or is_above(self.mean, high):
+                raise ValueError(
+                    f"the mean {self.mean} is outside of its interval from {low} to {high}"
+                )
         return self
 
 
@@ -147,8 +174,20 @@ class SummaryRow(DocumentPart):
     references: dict[str, Figure]
     blind: Figure
     gain: IntervalEstimate | None
-    targets: Count
-    seeds: Count
+    targets: PositiveCount
+    seeds: PositiveCount
+
+    @model_validator(mode="after")
+    def _check_row(self) -> "SummaryRow":
+        refuse_repeated("observers", self.observers)
+        refuse_repeated("rounds", self.rounds)
+        known = [value for value in self.blinds.values() if value is not None]
+        if self.blind is None:
+            if self.gain is not None:
+                raise ValueError("`gain` is over a guess, but `blind` states none")
+        elif not known or is_above(min(known), self.blind) or is_above(self.blind, max(known)):
+            raise ValueError(f"`blind` is {self.blind}, which none of `blinds` is")
+        return self
 
     @property
     def best_guess(self) -> float | None:
@@ -208,7 +247,28 @@ class VerdictRow(DocumentPart):
             raise ValueError(f"verdict {self.verdict!r} contradicts `is_below_margin`")
         if self.verdict in NO_LEAK and self.withheld:
             raise ValueError(f"verdict {self.verdict!r} contradicts `withheld`")
+        if self.why and self.verdict != "not enough to judge":
+            raise ValueError(f"verdict {self.verdict!r} contradicts `why`")
+        self._check_measurement()
         return self
+
+    def _check_measurement(self) -> None:
+        """Raise `ValueError` unless the test and the gain are those of one measurement."""
+        refuse_repeated("observers", self.observers)
+        is_tested = self.p_value is not None
+        if is_tested != (self.smallest_p_value is not None) or (is_tested and not self.attack):
+            raise ValueError("`p_value`, `smallest_p_value` and `attack` require each other")
+        if self.verdict in ("unchecked", "unmeasured") and (
+            self.gain is not None or self.p_value is not None
+        ):
+            raise ValueError(f"verdict {self.verdict!r} contradicts `gain` or `p_value`")
+        if self.is_below_margin:
+            high = None if self.gain is None else self.gain.high
+            margin = self.margins.get(self.score)
+            if high is None or not self.margins or (margin is not None and high >= margin):
+                raise ValueError(
+                    f"`is_below_margin` contradicts the gain of at most {high} and `margins`"
+                )
 
 
 @final
@@ -404,6 +464,12 @@ class RunRow(DocumentPart):
     unrecorded: Count = 0
     lost_replies: tuple[LostReplyRow, ...] = ()
     clients: Count = 0
+
+    @model_validator(mode="after")
+    def _check_control(self) -> "RunRow":
+        if not self.is_control and (self.control or self.control_number):
+            raise ValueError("the run is no control, but `control` says which one it is")
+        return self
 
     @property
     def last_accuracy(self) -> float | None:

@@ -3,7 +3,14 @@
 from math import inf
 from typing import Annotated, Literal, final
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    Tag,
+    model_validator,
+)
 
 from overheard.core.mechanism import (
     INSTALL_HINT,
@@ -21,8 +28,10 @@ from overheard.findings.document_rows import (
     Figure,
     IntervalEstimate,
     NonNegative,
+    PositiveCount,
     Probability,
     Size,
+    refuse_repeated,
 )
 
 EpsilonVerdict = Literal[
@@ -68,8 +77,15 @@ class BoundByThreshold(DocumentPart):
     threshold: Figure
     found: IntervalEstimate
     passed: IntervalEstimate
-    members: Count
-    outsiders: Count
+    members: PositiveCount
+    outsiders: PositiveCount
+
+    @model_validator(mode="after")
+    def _check_shares(self) -> "BoundByThreshold":
+        for name, share in (("found", self.found), ("passed", self.passed)):
+            if share.mean is not None and not 0 <= share.mean <= 1:
+                raise ValueError(f"`{name}` is {share.mean}, but a share lies in [0, 1]")
+        return self
 
 
 @final
@@ -98,6 +114,16 @@ class BoundByGuesses(DocumentPart):
     right: Count
     members: Count
     outsiders: Count
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> "BoundByGuesses":
+        guesses, canaries = self.said_in + self.said_out, self.members + self.outsiders
+        if self.right > guesses or guesses > canaries:
+            raise ValueError(
+                f"{self.right} of {guesses} guesses are right about {canaries} canaries, which "
+                "cannot be"
+            )
+        return self
 
 
 def _evidence(bound: object) -> str:
@@ -178,8 +204,8 @@ class EpsilonRow(DocumentPart):
     moves: Size
     delta: Annotated[float, Field(gt=0, lt=1)]
     rounds: Count
-    steps: Count
-    sampling_rate: NonNegative
+    steps: PositiveCount
+    sampling_rate: Annotated[FiniteFloat, Field(ge=0, le=1)]
     claimed: Size
     claimed_for: EpsilonScope | None
     is_recomputed: bool
@@ -252,4 +278,22 @@ class EpsilonRow(DocumentPart):
                 is_consistent = self.claim in (None, self.verdict)
         if not is_consistent:
             raise ValueError(f"verdict {self.verdict!r} contradicts `ceiling` and `measured`")
+        self._check_statements()
         return self
+
+    def _check_statements(self) -> None:
+        """Raise `ValueError` if what is stated contradicts itself, whatever the verdict."""
+        refuse_repeated("observers", self.observers)
+        if self.claimed is not None and self.claimed_for is None:
+            raise ValueError(
+                "`claimed` states an epsilon, but `claimed_for` does not say of what"
+            )
+        if self.verdict == "false" and self.claimed is None:
+            raise ValueError("verdict 'false' contradicts `claimed`, which states none")
+        if self.recorded_rounds is not None and self.recorded_rounds > self.rounds:
+            raise ValueError(
+                f"`recorded_rounds` is {self.recorded_rounds}, above `rounds`, {self.rounds}"
+            )
+        computed = (self.pld, self.rdp, self.drawn, self.lower)
+        if not self.is_recomputed and any(one is not None for one in computed):
+            raise ValueError("`is_recomputed` is false, but a recomputed epsilon is stated")

@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from overheard.core.errors import FindingsError
 from overheard.findings.audit import Audit
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.gate.judged_findings import CheckResult, judge_findings
@@ -41,7 +40,4 @@ def _read(found: FindingsDocument | Audit | Path) -> FindingsDocument:
         return read_findings(found)
     if isinstance(found, FindingsDocument):
         return found
-    document = findings_document(found)
-    if document.duplicate:
-        raise FindingsError(f"{document.title}: {document.duplicate}")
-    return document
+    return findings_document(found)

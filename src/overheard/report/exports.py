@@ -6,11 +6,14 @@ from dataclasses import fields
 from io import StringIO
 from math import isfinite
 
+from pydantic import ValidationError
+
+from overheard.core.errors import FindingsError
 from overheard.core.scorer import Score
 from overheard.epsilon.entry import epsilon_row
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.audit import Audit
-from overheard.findings.document import FORMAT, VERSION, FindingsDocument
+from overheard.findings.document import FORMAT, VERSION, FindingsDocument, describe_flaw
 from overheard.findings.document_rows import (
     FindingRow,
     RecordingRow,
@@ -30,7 +33,23 @@ MAX_NUMBERS = 1000
 
 
 def findings_document(audit: Audit) -> FindingsDocument:
-    """Return all results of the audit as one document; NaN and infinity become None."""
+    """Return all results of the audit as one document; NaN and infinity become None.
+
+    Raises:
+        FindingsError: if `read_findings` would refuse it.
+
+    """
+    try:
+        return _make_document(audit)
+    except ValidationError as error:
+        raise FindingsError(
+            f"the findings cannot be written ({error.title}, {describe_flaw(error)}): correct "
+            "the attack or the question of your own that they are from, or report this as a "
+            "fault of Overheard"
+        ) from error
+
+
+def _make_document(audit: Audit) -> FindingsDocument:
     results = [result for arm in audit.arm_results for result in arm.threat_results]
     return FindingsDocument.of(
         audit,

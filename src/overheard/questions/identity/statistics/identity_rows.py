@@ -170,7 +170,10 @@ def _control_row(place: ControlledFindings, control: Sequence[Ranking], seed: Se
         {"null 2.5 %": low, "null 97.5 %": high},
     )
     # The gain says whether the control is within the null; its own interval is not needed.
-    excess = Estimate(value.mean - float(null.mean()), value.mean - high, value.mean - low)
+    # The mean of a skewed null may be outside of the range of most of it.
+    mean = float(null.mean())
+    low, high = min(low, mean), max(high, mean)
+    excess = Estimate(value.mean - mean, value.mean - high, value.mean - low)
     return replace(row, gain=excess)
 
 
