@@ -14,6 +14,7 @@ import pytest
 from overheard.report.evidence.digests import write_digests
 from overheard.report.evidence.write import write_evidence
 from tests.cli.conftest import Command, assert_user_error
+from tests.gate.documents import JsonObject, estimate, verdict_row, write_document
 from tests.report.evidence.annexes import content
 
 
@@ -195,3 +196,29 @@ def test_names_of_files_cannot_control_the_terminal(overheard: Command, audited:
     assert said.code == 0
     assert "\x1b[31m" not in said.out
     assert "not listed" in said.out
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        verdict_row("no leak above margin", why="too few targets"),
+        verdict_row("no leak above margin", gain=estimate(-0.1, 0.3)),
+        verdict_row(p_value=10**400),
+    ],
+)
+def test_every_command_refuses_findings_that_contradict_themselves(
+    overheard: Command, tmp_path: Path, verdict: JsonObject
+) -> None:
+    path = write_document(tmp_path, content(verdicts=[verdict]))
+    write_digests(tmp_path, (path.name,))
+    (tmp_path / "policy.toml").write_text("[[verdicts]]\nname = 'nothing leaks'\n")
+    for command in (
+        ("check", path, "--policy", tmp_path / "policy.toml"),
+        ("check", path, "--like", path),
+        ("compare", path, path),
+        ("evidence", tmp_path),
+    ):
+        assert_user_error(overheard(*command), str(path), "not valid findings", "verdicts.0")
+    assert not (tmp_path / "evidence").exists()
+    # It is as it was written, whatever it says.
+    assert overheard("verify", tmp_path).code == 0
