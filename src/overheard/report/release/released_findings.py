@@ -155,7 +155,8 @@ class _Release:
 
     def _is_small(self, row: SummaryRow) -> bool:
         """Return whether a row is about fewer clients than may be named together."""
-        return self._size(row) < self._settings.least_group
+        least = self._settings.least_group
+        return least > 1 and self._size(row) < least
 
     def _size(self, row: SummaryRow) -> int:
         """Return how many clients a row is about; 0 = unknown, which counts as too few."""

@@ -99,7 +99,7 @@ def write_release(
     document = _with_sentences(released.document, audit)
     text = document.to_json()
     page = render_page(
-        audit, sha256(text.encode()).hexdigest(), _parts(document, released.left_out)
+        audit, sha256(text.encode()).hexdigest(), page_parts(document, released.left_out)
     )
     contents = {
         FINDINGS_FILE: text,
@@ -132,7 +132,8 @@ def _with_sentences(document: FindingsDocument, audit: Audit) -> FindingsDocumen
     return document.model_copy(update={"verdicts": verdicts})
 
 
-def _parts(document: FindingsDocument, left_out: tuple[LeftOut, ...]) -> ReleasedParts:
+def page_parts(document: FindingsDocument, left_out: tuple[LeftOut, ...]) -> ReleasedParts:
+    """Return what the page of a release says of epsilon, and of what is left out."""
     broken = broken_claims_blocks(document)
     return ReleasedParts(
         tuple(sentence for block in broken for sentence in block.paragraphs),
