@@ -65,6 +65,7 @@ def marked_findings(marks: Marks) -> JsonObject:
     rows = [
         summary_row(targets=9),
         summary_row(targets=9, attack=path),
+        summary_row(targets=9, attack=f"decaf(solver='{marks.at('text of an attack')}')"),
         summary_row(**observers, targets=9, attack=own),
         summary_row(about="cohort", observers=[near], targets=1),
     ]

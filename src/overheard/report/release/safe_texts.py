@@ -59,8 +59,7 @@ RECORDING: Mapping[Outcome | None, str] = {
 _NUMBER = r"[-+]?(?:[0-9.]+(?:e[-+]?[0-9]+)?|inf)"
 _SETTING = rf"\w+=(?:{_NUMBER}|True|False|None)"
 _NUMERIC = re.compile(rf"(\w+)\((?:{_SETTING}(?:, {_SETTING})*)?\)")
-_WORDS = re.compile(r"[\w ,;()=.'+\-\[\]]*")
-_MOST_LETTERS = 300
+_PLAIN = re.compile(r"[\w ,;()=.+\-\[\]]{,300}")
 
 
 @final
@@ -92,30 +91,25 @@ class PartyNames:
         """Return what stands for each of these parties."""
         return tuple(map(self.rename, names))
 
-    @property
-    def are_replaced(self) -> bool:
-        """Whether a name was replaced so far."""
-        return bool(self._numbers)
-
 
 @final
 class AttackNames:
-    """Gives attacks that are not installed, or whose settings may hold a path, a number."""
+    """Gives numbers to attacks that are not installed, and to settings with a text.
+
+    A text among the settings may be a path or the name of a column.
+    """
 
     def __init__(self) -> None:
         self._numbers = dict[str, str]()
 
     def rename(self, name: str) -> str:
         """Return what stands for the full name of an attack."""
-        if name == "" or _is_known_attack(name):
+        head = re.split(r"[(,]", name, maxsplit=1)[0].strip()
+        is_known = head in ATTACKS.plugins()
+        if name == "" or (is_known and _PLAIN.fullmatch(name)):
             return name
-        return self._numbers.setdefault(name, f"unnamed attack {len(self._numbers) + 1}")
-
-
-def _is_known_attack(name: str) -> bool:
-    head = re.split(r"[(,]", name, maxsplit=1)[0].strip()
-    is_plain = bool(_WORDS.fullmatch(name)) and len(name) <= _MOST_LETTERS
-    return is_plain and head in ATTACKS.plugins()
+        stem = f"{head}, settings" if is_known else "unnamed attack"
+        return self._numbers.setdefault(name, f"{stem} {len(self._numbers) + 1}")
 
 
 def safe_defense(settings: str) -> str:
