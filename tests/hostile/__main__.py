@@ -23,41 +23,34 @@ def main() -> int:
     options.add_argument("--kind", default="", help="a part of the names of classes")
     options.add_argument("--processes", type=int, default=2, help="commands at a time")
     chosen = options.parse_args()
+    entries = [entry for entry in ENTRIES if chosen.entry in entry.row]
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         workspace = build(home / "workspace")
-        cells = [
-            cell
-            for entry in ENTRIES
-            if chosen.entry in entry.row
-            for cell in cells_of(entry, workspace, chosen.most)
-            if chosen.kind in cell.change.kind
-        ]
-        shares = [cells[number :: chosen.processes] for number in range(chosen.processes)]
+
+        def run(number: int) -> list[CellResult]:
+            with WatchedCommands() as commands:
+                corpus = Corpus(workspace, home / f"process{number}", commands)
+                return [
+                    _run(corpus, cell)
+                    for entry in entries[number :: chosen.processes]
+                    for cell in cells_of(entry, workspace, chosen.most)
+                    if chosen.kind in cell.change.kind
+                ]
+
         with ThreadPoolExecutor(chosen.processes) as pool:
-            results = [
-                one
-                for found in pool.map(
-                    lambda item: _run(home / f"process{item[0]}", workspace, item[1]),
-                    enumerate(shares),
-                )
-                for one in found
-            ]
+            results = [one for found in pool.map(run, range(chosen.processes)) for one in found]
     print_results(results)
     return int(any(one.problems for one in results))
 
 
-def _run(home: Path, workspace: Path, cells: list[Cell]) -> list[CellResult]:
-    with WatchedCommands() as commands:
-        corpus = Corpus(workspace, home, commands)
-        results = []
-        for cell in cells:
-            result = corpus.run(cell)
-            results.append(result)
-            if result.problems:
-                problems = "; ".join(result.problems)[:600]
-                say(f"PROBLEM {cell.name}\n  {problems}\n  {result.said}\n")
-        return results
+def _run(corpus: Corpus, cell: Cell) -> CellResult:
+    """Run a cell, and print what is wrong with it."""
+    result = corpus.run(cell)
+    if result.problems:
+        problems = "; ".join(result.problems)[:600]
+        say(f"PROBLEM {cell.name}\n  {problems}\n  {result.said}\n")
+    return result
 
 
 def print_results(results: list[CellResult]) -> None:

@@ -110,7 +110,7 @@ class Corpus:
         # A link may have moved the input there.
         moved = _contents([cwd.parent / "outside"])
         size = path.stat().st_size if path.is_file() else 0
-        run = self._watch(cell, cwd)
+        run = self._watch(cell, cwd, cell.change.environment)
         problems = list(self._problems(cell, run, before, min(size, MOST_UNPACKED)))
         written = _contents([cwd / one for one in cell.entry.writes])
         if _contents([cwd.parent / "outside"]) != moved or not outside.items() <= moved.items():
@@ -135,7 +135,7 @@ class Corpus:
         key = (cell.entry.row, *cell.command)
         if key not in self._intact:
             cwd = self._prepare(cell.entry)
-            run = self._watch(cell, cwd)
+            run = self._watch(cell, cwd, {})
             written = _contents([cwd / one for one in cell.entry.writes])
             self._intact[key] = run, written
             shutil.rmtree(cwd.parent)
@@ -157,7 +157,7 @@ class Corpus:
                 shutil.copy(source, cwd / name)
         return cwd
 
-    def _watch(self, cell: Cell, cwd: Path) -> WatchedRun:
+    def _watch(self, cell: Cell, cwd: Path, environment: Mapping[str, str]) -> WatchedRun:
         return self._commands.run(
             cell.command,
             cwd=cwd,
@@ -165,7 +165,7 @@ class Corpus:
             may_import=[cwd / one for one in cell.entry.may_import],
             limit_s=MOST_S,
             memory_bytes=HARD_LIMIT,
-            environment=cell.entry.environment,
+            environment={**cell.entry.environment, **environment},
         )
 
     def _problems(

@@ -405,6 +405,30 @@ def _put_data(name: str, edit: Callable[[Path], object], cwd: Path) -> None:
     edit(path)
 
 
+def environment(_: bytes) -> Iterator[Change]:
+    """Iterate over values of the environment variables of Overheard."""
+    for kind, name, value in (
+        ("wrong type", "OVERHEARD_MAX_UNPACKED", "much"),
+        ("out of range", "OVERHEARD_MAX_UNPACKED", "-1"),
+        ("digits", "OVERHEARD_MAX_UNPACKED", "9" * 100_000),
+        ("escapes", "OVERHEARD_MAX_UNPACKED", change.CONTROL),
+        ("missing", "OVERHEARD_DATA", "nowhere"),
+        ("path parts", "OVERHEARD_DATA", "../outside/victim"),
+        ("escapes", "OVERHEARD_DATA", change.CONTROL),
+        ("long name", "OVERHEARD_DATA", "x" * 100_000),
+        ("wrong type", "OVERHEARD_NO_CODE", "perhaps"),
+        ("wrong type", "OVERHEARD_TRUST_STORE", "perhaps"),
+        ("wrong type", "OVERHEARD_DEBUG", "perhaps"),
+    ):
+        yield Change(
+            kind,
+            f"{name} = {value[:20]!a}",
+            lambda _: None,
+            READ_OR_REFUSED,
+            MappingProxyType({name: value}),
+        )
+
+
 RECORDING = ("recording", "received.py")
 ROUND = "recording/transcript/rounds/r0000"
 
@@ -475,6 +499,11 @@ ENTRIES: tuple[Entry, ...] = (
           aliases=("new",)),
     Entry("output folder: stored results", ".", stored_results, (RESUME,),
           ("audit", "plan.toml"), writes=("audit",), aliases=("audit",)),
+    Entry("environment variables", ".", environment,
+          (plan_check("csv.toml"), plan_check("mnist.toml")),
+          ("csv.toml", "table.csv", "mnist.toml"), fine=frozenset({0, 2}),
+          aliases=("OVERHEARD_", "data"),
+          environment=MappingProxyType({"OVERHEARD_DATA": "data"})),
     Entry("installed packages: entry points", ".", entry_points, (("list", "attacks"),), (),
           may_import=("site",), environment=MappingProxyType({"PYTHONPATH": "site"})),
 )  # fmt: skip
