@@ -10,6 +10,7 @@ from hashlib import sha256
 from itertools import chain, groupby
 from pathlib import Path
 
+from overheard.disk.reading import json_memory
 from tests.hostile.audit_hook import WatchedCommands, WatchedRun
 from tests.hostile.changes import Change
 from tests.hostile.entries import Entry
@@ -109,7 +110,7 @@ class Corpus:
         cell.change.apply(path)
         # A link may have moved the input there.
         moved = _contents([cwd.parent / "outside"])
-        size = path.stat().st_size if path.is_file() else 0
+        size = _unpacked(path)
         run = self._watch(cell, cwd, cell.change.environment)
         problems = list(self._problems(cell, run, before, min(size, MOST_UNPACKED)))
         written = _contents([cwd / one for one in cell.entry.writes])
@@ -136,6 +137,10 @@ class Corpus:
         if key not in self._intact:
             cwd = self._prepare(cell.entry)
             run = self._watch(cell, cwd, {})
+            # Without a file, as of a data set, the command may refuse, too.
+            is_refused = run.exit_code == 2 and not run.stdout and cell.entry.file != "."
+            if run.exit_code not in cell.entry.fine or run.events or is_refused:
+                raise RuntimeError(f"the intact input of {key} fails: {run}")
             written = _contents([cwd / one for one in cell.entry.writes])
             self._intact[key] = run, written
             shutil.rmtree(cwd.parent)
@@ -203,6 +208,15 @@ class Corpus:
         if run.exit_code in cell.entry.fine:
             return "harmless", []
         return "failed", [f"exit code {run.exit_code}"]
+
+
+def _unpacked(path: Path) -> int:
+    """Return the bytes of memory that an input takes by the limits' own estimate."""
+    if not path.is_file() or path.stat().st_size > MOST_UNPACKED:
+        return 0 if not path.is_file() else MOST_UNPACKED
+    if path.suffix in (".json", ".jsonl", ".toml"):
+        return json_memory(path.read_bytes())
+    return path.stat().st_size
 
 
 def _contents(paths: Iterable[Path]) -> dict[str, str]:

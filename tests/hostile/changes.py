@@ -155,13 +155,16 @@ def grow_sparsely(size: int, path: Path) -> None:
     os.truncate(path, size)
 
 
-def files(*, is_named: bool, is_optional: bool, has_folder: bool) -> Iterator[Change]:
+def files(
+    *, is_named: bool, is_optional: bool, has_folder: bool, may_be_empty: bool
+) -> Iterator[Change]:
     """Iterate over what may stand in place of any file.
 
     Args:
         is_named: whether the user names the file itself, so that a link to a file may be meant.
         is_optional: whether the input may be missing.
         has_folder: whether the folder above the file is a part of the input, too.
+        may_be_empty: whether a file without a byte is valid.
 
     """
     out = READ_OR_REFUSED if is_named else REFUSED
@@ -177,7 +180,7 @@ def files(*, is_named: bool, is_optional: bool, has_folder: bool) -> Iterator[Ch
     yield Change("wrong kind of file", "a folder", folder_instead)
     yield Change("missing", "no file", Path.unlink, missing)
     yield Change("sparse", "2^40 bytes", partial(grow_sparsely, 2**40))
-    yield written("empty", "no byte", b"")
+    yield written("empty", "no byte", b"", READ_OR_REFUSED if may_be_empty else REFUSED)
 
 
 def bytes_of_text(content: bytes, *, ends: frozenset[str]) -> Iterator[Change]:

@@ -23,6 +23,7 @@ IMPORT_EXPERIMENT = ("import", "experiment", "--out", "new")
 AUDIT = ("audit", "plan.toml", "--out", "new", *CPU)
 AUDIT_RECORDING = ("audit", "plan.toml", "--transcript", "simulated", "--out", "new", *CPU)
 RESUME = ("audit", "plan.toml", "--out", "audit", *CPU)
+INIT = ("init", "made/new.toml", "--from-recording", "foreign")
 CHECK = ("check", "audit/findings.json", "--policy", "policy.toml")
 EVIDENCE = ("evidence", "audit")
 VERIFY = ("verify", "audit")
@@ -76,7 +77,10 @@ class Entry:
             return
         content = (workspace / self.file).read_bytes()
         yield from change.files(
-            is_named=self.is_named, is_optional=self.is_optional, has_folder=self.has_folder
+            is_named=self.is_named,
+            is_optional=self.is_optional,
+            has_folder=self.has_folder,
+            may_be_empty=self.file.endswith(".toml"),
         )
         yield from self.changes(content)
 
@@ -95,7 +99,7 @@ def json_document(content: bytes) -> Iterator[Change]:
 def toml_document(content: bytes) -> Iterator[Change]:
     """Iterate over changes of a file with TOML."""
     for one in text_document(change.TOML, content):
-        # A part of a file with TOML may be one, too; and blanks are none of its values.
+        # A part of a file with TOML may be one, too, and no byte is one.
         is_cut = one.kind == "truncated"
         yield replace(one, ends=READ_OR_REFUSED) if is_cut else one
 
@@ -106,10 +110,7 @@ def message_lines(content: bytes) -> Iterator[Change]:
     yield from change.bytes_of_text(content, ends=REFUSED)
     for number in range(len(lines)):
         yield from change.documents(content, change.lines(number, content))
-    yield change.written(
-        "hidden client", "no reply, and no reason", _without(lines, 1), REFUSED
-    )
-    for number in (0, 2, 3):
+    for number in range(4):
         new = _without(lines, number)
         yield change.written("contradiction", f"no line {number}", new, READ_OR_REFUSED)
     for number in range(4):
@@ -436,42 +437,44 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("recording: manifest.json", "recording/transcript/manifest.json", json_document,
           (SHOW,), RECORDING, has_folder=True),
     Entry("recording: facts for a plan", "foreign/transcript/manifest.json", json_document,
-          (("init", "new.toml", "--from-recording", "foreign"),), ("foreign", "received.py"),
-          writes=("new.toml",)),
+          (INIT,), ("foreign", "received.py", "made"),
+          writes=("made",), aliases=("no attack can run with what is known",)),
     Entry("recording: message lines", f"{ROUND}/messages.jsonl", message_lines,
-          (SHOW,), RECORDING, has_folder=True),
+          (SHOW,), RECORDING, has_folder=True, aliases=("round 0",)),
     Entry("recording: tensors", f"{ROUND}/0002-client-0-update.safetensors", recorded_tensors,
           (SHOW,), RECORDING, has_folder=True, aliases=("messages.jsonl",)),
     Entry("recording: truth.json", "simulated/truth.json", truth,
           (AUDIT_RECORDING,), ("simulated", "plan.toml"), writes=("new",), is_optional=True),
-    Entry("recording: ended.json", "recording/transcript/ended.json", json_document,
-          (SHOW,), RECORDING, is_optional=True),
+    Entry("recording: ended.json", "stopped/transcript/ended.json", json_document,
+          (("show", "stopped"),), ("stopped", "received.py"), is_optional=True),
     Entry("recording: seconds.json", "audit/runs/no_defense-seed0/seconds.json", json_document,
           (RESUME,), ("audit", "plan.toml"), writes=("audit",), is_optional=True),
     Entry("recording: run_config.json", "foreign/run_config.json", json_document,
-          (("init", "new.toml", "--from-recording", "foreign"),), ("foreign", "received.py"),
-          writes=("new.toml",), is_optional=True),
+          (INIT,), ("foreign", "received.py", "made"),
+          writes=("made",), is_optional=True),
     Entry("export: about.toml", "exported/about.toml", toml_document,
           (IMPORT,), ("exported", "received.py"), writes=("new",), is_optional=True),
     Entry("export: weights in safetensors", "exported/round-0000/b.safetensors",
           change.safetensors, (IMPORT,), ("exported",), writes=("new",), has_folder=True,
-          is_optional=True),
+          is_optional=True, aliases=("about.toml",)),
     Entry("export: weights in npz", "exported/round-0000/0.npz", change.npz,
-          (IMPORT,), ("exported",), writes=("new",), has_folder=True, is_optional=True),
+          (IMPORT,), ("exported",), writes=("new",), has_folder=True, is_optional=True,
+          aliases=("about.toml",)),
     Entry("export: breakpoints of Fed-BioMed",
           "experiment/breakpoint_0003/breakpoint_0003.json", json_document,
-          (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), has_folder=True),
+          (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), has_folder=True,
+          aliases=("breakpoint_0003",)),
     Entry("export: weights of Fed-BioMed", "experiment/initial_params.mpk", change.messagepack,
           (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), is_optional=True,
           aliases=("experiment",)),
     Entry("plan", "plan.toml", toml_document, (plan_check("plan.toml"),),
           ("plan.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("app: pyproject.toml", "app/pyproject.toml", toml_document,
-          (("init", "new.toml", "--simulate", "--flower", "app"),), ("app",),
-          writes=("new.toml",), may_import=("app",)),
+          (("init", "made/new.toml", "--simulate", "--flower", "app"),), ("app", "made"),
+          writes=("made",), may_import=("app",)),
     Entry("app: source code", "app/clinic_app/task.py", source,
-          (("init", "new.toml", "--simulate", "--flower", "app"),), ("app",),
-          writes=("new.toml",), may_import=("app",), is_optional=True),
+          (("init", "made/new.toml", "--simulate", "--flower", "app"),), ("app", "made"),
+          writes=("made",), may_import=("app",), is_optional=True),
     Entry("data: arrays in npz", "spare.npz", change.npz, (plan_check("npz.toml"),),
           ("npz.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv", "table.csv", table, (plan_check("csv.toml"),),

@@ -152,6 +152,10 @@ def build(folder: Path) -> Path:
     run = folder / "audit" / "runs" / "no_defense-seed0"
     shutil.copytree(run, folder / "simulated")
     _make_foreign(shutil.copytree(run, folder / "foreign"))
+    stopped = shutil.copytree(folder / "recording", folder / "stopped")
+    path = manifest_path(stopped / "transcript")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rounds": 9}))
+    (folder / "made").mkdir()
     _write_export(folder / "exported")
     shutil.copytree(EXPERIMENT, folder / "experiment")
     _write_data(folder)
@@ -181,7 +185,7 @@ def _make_foreign(recording: Path) -> None:
         "data": "",
         "seed": None,
         "task": {"shape": [1, 8, 8], "class_names": list("0123456789"), "vocabulary": None},
-        "model": "",
+        "model": "Logistic()",
         "recipe": None,
         "framework": "flower",
     }
@@ -232,4 +236,6 @@ def _write_data(folder: Path) -> None:
     (folder / "mnist.toml").write_text(mnist.format(), encoding="utf-8")
     for name, (reference, more) in plans.items():
         text = DATA_PLAN.format(reference=reference, more=more)
+        if name == "texts.toml":
+            text = text.replace('"logistic"', '{ kind = "text_bag", hidden = 8 }')
         (folder / name).write_text(text, encoding="utf-8")
