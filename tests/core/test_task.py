@@ -18,6 +18,15 @@ def test_refuses_a_shape_without_numbers(shape: tuple[int, ...]):
 
 
 @pytest.mark.parametrize(
+    ("shape", "message"),
+    [((1,) * 9, "at most 8 axes, got 9"), ((2**31, 2), "at most 2147483648 numbers")],
+)
+def test_refuses_a_shape_that_no_input_has(shape: tuple[int, ...], message: str):
+    with pytest.raises(ValueError, match=message):
+        Task(shape, ("a", "b"))
+
+
+@pytest.mark.parametrize(
     ("tokens", "first", "words", "message"),
     [
         (2, 2, (), "the first word must be one of 2 tokens, got 2"),

@@ -94,9 +94,10 @@ def _entries(transcript: Path) -> Iterator[_Entry]:
 
 def _entries_of(transcript: Path, number: int) -> Iterator[_Entry]:
     shapes: Shapes | None = None
-    content = read_json_text(
-        messages_path(transcript, number), TranscriptError, inside=transcript
-    )
+    path = messages_path(transcript, number)
+    content = read_json_text(path, TranscriptError, inside=transcript)
+    if not content:
+        raise TranscriptError(f"{path} has no message: copy the whole transcript again")
     sizes = plain_file_sizes(round_folder(transcript, number), transcript)
     named = set[str]()
     for count, raw in enumerate(content.splitlines(), start=1):

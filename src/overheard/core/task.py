@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from types import MappingProxyType
 from typing import Literal
 
@@ -30,6 +31,13 @@ OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
 """What the outputs of a model stand for."""
 
 
+MAX_AXES = 8
+"""The most axes of an input."""
+
+MAX_NUMBERS = 2**31
+"""The most numbers of an input."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a model architecture must know of the data.
@@ -55,8 +63,12 @@ class Task:
             raise ValueError(f"a task needs 2 classes or more, got {self.class_names}")
         if not self.class_names:
             raise ValueError("a task needs a name for each output, one or more, got none")
+        if len(self.shape) > MAX_AXES:
+            raise ValueError(f"a shape has at most {MAX_AXES} axes, got {len(self.shape)}")
         if not self.shape or min(self.shape) < 1:
             raise ValueError(f"the lengths of a shape must be 1 or more, got {self.shape}")
+        if prod(self.shape) > MAX_NUMBERS:
+            raise ValueError(f"an input has at most {MAX_NUMBERS} numbers, got {self.shape}")
         if self.vocabulary is not None and self.vocabulary < 1:
             raise ValueError(f"a vocabulary has 1 token or more, got {self.vocabulary}")
 
