@@ -80,7 +80,7 @@ class Entry:
             is_named=self.is_named,
             is_optional=self.is_optional,
             has_folder=self.has_folder,
-            may_be_empty=self.file.endswith(".toml"),
+            may_be_empty=self.file.endswith((".toml", ".py")),
         )
         yield from self.changes(content)
 
@@ -438,7 +438,7 @@ ENTRIES: tuple[Entry, ...] = (
           (SHOW,), RECORDING, has_folder=True),
     Entry("recording: facts for a plan", "foreign/transcript/manifest.json", json_document,
           (INIT,), ("foreign", "received.py", "made"),
-          writes=("made",), aliases=("no attack can run with what is known",)),
+          writes=("made",), aliases=("no attack can run with what is known", "foreign")),
     Entry("recording: message lines", f"{ROUND}/messages.jsonl", message_lines,
           (SHOW,), RECORDING, has_folder=True, aliases=("round 0",)),
     Entry("recording: tensors", f"{ROUND}/0002-client-0-update.safetensors", recorded_tensors,

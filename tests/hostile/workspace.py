@@ -154,7 +154,7 @@ def build(folder: Path) -> Path:
     _make_foreign(shutil.copytree(run, folder / "foreign"))
     stopped = shutil.copytree(folder / "recording", folder / "stopped")
     path = manifest_path(stopped / "transcript")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"rounds": 9}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rounds": None}))
     (folder / "made").mkdir()
     _write_export(folder / "exported")
     shutil.copytree(EXPERIMENT, folder / "experiment")
