@@ -118,10 +118,9 @@ class IsImported(Job):
 
 def test_workers_have_the_modules_that_the_starter_imported() -> None:
     starter._discard()
-    starter.start(["colorsys", "no_such_module_anywhere"])
-    tasks = [
-        (n, WorkerTask(IsImported(name), ())) for n, name in enumerate(("colorsys", "cmd"))
-    ]
+    imported, other = "overheard.drawing.svg", "overheard.gate.sarif"
+    starter.start([imported, "overheard.no_such_module"])
+    tasks = [(n, WorkerTask(IsImported(name), ())) for n, name in enumerate((imported, other))]
     pool = WorkerPool(1)
     found = {one.number: float(one.tensors["imported"]) for one in pool.run_tasks(tasks)}
     processes.stop_idle(1)
