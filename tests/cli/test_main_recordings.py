@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from overheard.archive.layout import manifest_path, messages_path, round_folder
+from overheard.disk.digests import TRUST_VARIABLE, sha256_of
 from tests.cli.conftest import CPU, Command, CommandResult, assert_user_error, contents
 
 
@@ -32,7 +33,17 @@ def with_nan(folder: Path) -> None:
     weights = load_file(path)
     first = next(iter(weights))
     weights[first] = torch.full_like(weights[first], float("nan"))
+    before = sha256_of(path)
     save_file(weights, path)
+    lines = path.with_name("messages.jsonl")
+    lines.write_text(lines.read_text().replace(before, sha256_of(path)))
+
+
+def with_a_flipped_bit(folder: Path) -> None:
+    path = a_weights_file(folder)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
 
 
 def cut_short(folder: Path) -> None:
@@ -61,6 +72,7 @@ def terminal_codes(folder: Path) -> None:
     ("spoil", "words"),
     [
         (with_nan, ("holds NaN or infinity", "record it again")),
+        (with_a_flipped_bit, ("was altered after it was written", "add --trust-store")),
         (cut_short, ("cut short or changed", "copy the whole transcript again")),
         (newer, ("is of format 99", "upgrade overheard")),
         (renamed_party, ("messages.jsonl line", "rename the party")),
@@ -83,6 +95,24 @@ def test_refuses_a_damaged_recording(
     assert_user_error(said, str(tmp_path), *words)
     assert "\x1b" not in said.err
     assert contents(copy) == before
+
+
+def test_an_audit_that_trusts_its_store_says_so(
+    overheard: Command,
+    plan: Path,
+    recording: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv(TRUST_VARIABLE, "")  # the option sets it, which must end with this test
+    copy = shutil.copytree(recording, tmp_path / "recording")
+    with_a_flipped_bit(copy)
+    out = tmp_path / "out"
+    said = overheard("audit", plan, "--transcript", copy, "--out", out, "--trust-store", *CPU)
+    assert said.code == 0
+    assert "were not compared with their SHA-256 (--trust-store)" in " ".join(said.out.split())
+    subject = json.loads((out / "findings.json").read_text())["subject"]
+    assert subject.endswith("; not compared with its SHA-256")
 
 
 def test_refuses_a_missing_recording(overheard: Command, plan: Path, tmp_path: Path):

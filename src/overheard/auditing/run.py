@@ -207,14 +207,16 @@ def audit_subject(
         if recording is not None and is_external
         else ()
     )
+    is_trusted = is_store_trusted()
     return AuditSubject(
         plan,
-        description,
+        # findings.json has this sentence, and no warnings about data.
+        f"{description}; not compared with its SHA-256" if is_trusted else description,
         audit_inputs.dataset.task.class_names,
         is_recorded=recording is not None,
         is_auxiliary_separate=not is_external,
         data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
-        data_warnings=(*fit.warnings, *counts, *([TRUSTED] if is_store_trusted() else [])),
+        data_warnings=(*fit.warnings, *counts, *([TRUSTED] if is_trusted else [])),
         recording=proven,
     )
 
