@@ -204,3 +204,14 @@ def test_tells_of_labels_that_may_be_no_classes(
 ) -> None:
     frame = pd.DataFrame({"a": [n % 7 for n in range(60)], "y": labels * 20})
     assert message in " ".join(loaded(tmp_path, TableColumns("y"), frame).reading.notes)
+
+
+def test_refuses_categories_that_become_too_many_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"a{row % 50},b{row % 60},{row % 2}\n" for row in range(300))
+    (tmp_path / "t.csv").write_text(f"a,b,ill\n{rows}")
+    # 110 inputs of 300 rows take 132 KB, and a quarter of 400 KB is allowed.
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", "400KB")
+    with pytest.raises(DataError, match=r"the encoding as 110 inputs takes 132000 bytes"):
+        load_table(tmp_path / "t.csv", TableColumns("ill"), TableSettings(), Seed(0))

@@ -16,6 +16,10 @@ from overheard.data.reading.scales import Scale, rescale
 from overheard.data.reading.table_names import merge_unicode_forms
 from overheard.data.reading.tables import MAX_CATEGORIES
 from overheard.data.reading.text_table import TextColumn, TextTable, odd_texts
+from overheard.disk.limits import TABLE, refuse_large
+
+FLOAT_BYTES = 4
+"""Bytes of an input of one row."""
 
 FEWEST_ROWS = 30
 """Rows of a table from which a column can be told to be an id."""
@@ -203,9 +207,16 @@ def encode_inputs(
     is all 0.
 
     Raises:
-        DataError: if a column has too many categories, or numbers that are too large.
+        DataError: if a column has too many categories, or numbers that are too large, or if
+            all inputs together take too much memory.
 
     """
+    widths = [
+        1 if isinstance(one, NumberColumn) else min(MAX_CATEGORIES, len(one.column.texts))
+        for one in inputs.columns
+    ]
+    memory = FLOAT_BYTES * sum(widths) * len(is_fit)
+    refuse_large(f"{path}: the encoding as {sum(widths)} inputs", memory, DataError, part=TABLE)
     parts, read = list[Float32[np.ndarray, "rows inputs"]](), list[ReadColumn]()
     for one in inputs.columns:
         if isinstance(one, NumberColumn):
