@@ -18,6 +18,7 @@ from overheard.report.release.write import WrittenRelease, write_release
 from tests.gate.documents import (
     JsonObject,
     document,
+    refusal,
     run,
     summary_row,
     verdict_row,
@@ -203,11 +204,12 @@ def test_observers_are_numbered_in_the_order_of_the_plan(tmp_path: Path):
         verdicts=[verdict_row(observers=row["observers"]) for row in rows],
         is_recorded=True,
         arms=[run(clients=9)],
+        refusals=[refusal(target="client/member")],
     )
     written, found = released(tmp_path / "audit", content)
     assert [row.observers for row in found.summary] == [("client/2",), ("client/1",)]
     assert found.verdicts[0].sentence.startswith("Client 2 identifies")
-    # The title is the owner's.
+    # The title is the owner's; “member” is only a part of words.
     assert written.remaining_names == ("bern",)
 
 

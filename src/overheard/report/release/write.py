@@ -1,6 +1,7 @@
 """Writing of a release: the page, the findings and the evidence that may leave."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -194,12 +195,13 @@ def _write_evidence(folder: Path, out: Path, today: date) -> None:
 
 
 def _remaining(names: frozenset[str], text: str) -> tuple[str, ...]:
-    """Return the names of clients that a text contains; short ones and numbers are left out."""
-    lowered = text.lower()
+    """Return the names of clients that a text contains as words; short ones are left out."""
     return tuple(
         sorted(
             one
             for one in names
-            if len(one) >= MIN_NAME_LENGTH and not one.isdecimal() and one.lower() in lowered
+            if len(one) >= MIN_NAME_LENGTH
+            and not one.isdecimal()
+            and re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE)
         )
     )
