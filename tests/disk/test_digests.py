@@ -86,3 +86,13 @@ def test_trust_is_inherited_by_processes(monkeypatch: pytest.MonkeyPatch) -> Non
     trust_store()
     assert is_store_trusted()
     assert os.environ[digests.TRUST_VARIABLE] == "1"
+
+
+def test_a_pipe_and_a_file_of_holes_are_refused_rather_than_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        sha256_of(tmp_path / "pipe")
+    (tmp_path / "holes").touch()
+    os.truncate(tmp_path / "holes", 2**40)
+    with pytest.raises(OSError, match="far more bytes than it stores"):
+        sha256_of(tmp_path / "holes")

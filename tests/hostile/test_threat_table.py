@@ -9,8 +9,8 @@ ROOT = Path(__file__).parents[2]
 
 ELSEWHERE = {
     "data: downloads": "tests/data/reading/test_fetch.py",
-    "live replies: Flower": "tests/recorders/test_flower.py",
-    "live replies: NVFlare": "tests/recorders/test_nvflare.py",
+    "live replies: Flower": "tests/hostile/test_replies.py",
+    "live replies: NVFlare": "tests/hostile/test_results.py",
 }
 """Rows whose hostile input no file holds, each with its tests."""
 

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.core.errors import OutputError
-from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
+from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, refuse_endless, sha256_of
 
 HEAD_BYTES = 200
 """The digest is among the first bytes of a file."""
@@ -57,6 +57,7 @@ def check_digest(path: Path) -> bool:
         OSError: if it cannot be read.
 
     """
+    refuse_endless(path)
     if is_store_trusted():
         return True
     with path.open("rb") as file:

@@ -1,6 +1,8 @@
 """Digests of files, computed once a process for each file that stays as it is."""
 
+import errno
 import os
+import stat
 import threading
 import time
 from collections.abc import Iterable
@@ -9,6 +11,8 @@ from contextlib import suppress
 from hashlib import file_digest
 from io import BufferedReader
 from pathlib import Path
+
+from overheard.disk.limits import is_sparse
 
 TRUST_VARIABLE = "OVERHEARD_TRUST_STORE"
 """The environment variable that skips comparisons; worker processes inherit it."""
@@ -34,6 +38,20 @@ def trust_store() -> None:
     os.environ[TRUST_VARIABLE] = "1"
 
 
+def refuse_endless(path: Path) -> None:
+    """Refuse what reading would not end with, such as a pipe, or a file that is mostly holes.
+
+    Raises:
+        OSError: if it is no regular file, or claims far more bytes than it stores.
+
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    if is_sparse(path, status):
+        raise OSError(errno.EINVAL, "it claims far more bytes than it stores", str(path))
+
+
 def sha256_of(path: Path, *, begin: int = 0) -> str:
     """Return the SHA-256 of a file, 64 hexadecimal digits; each file is read once a process.
 
@@ -45,9 +63,10 @@ def sha256_of(path: Path, *, begin: int = 0) -> str:
         begin: the number of bytes at its beginning that are left out.
 
     Raises:
-        OSError: if it cannot be read.
+        OSError: if it cannot be read, or reading would not end.
 
     """
+    refuse_endless(path)
     with path.open("rb") as file:
         return _digest(file, begin)
 
