@@ -497,7 +497,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("policy", "policy.toml", toml_document, (CHECK,), ("audit", "policy.toml"),
           fine=frozenset({0, 1, 2}), is_named=True),
     Entry("evidence: officer.toml", "audit/evidence/officer.toml", toml_document,
-          (EVIDENCE,), ("audit",), writes=("audit/evidence",), is_optional=True),
+          (EVIDENCE,), ("audit",), writes=("audit",), is_optional=True),
     Entry("evidence: digests.json", "audit/digests.json", json_document,
           (VERIFY,), ("audit",), fine=frozenset({0, 1})),
     Entry("output folder", ".", output_folders, (AUDIT,), ("plan.toml",), writes=("new",),
