@@ -18,8 +18,9 @@ ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
 def test_each_row_has_tests_and_each_entry_of_the_corpus_has_a_row() -> None:
-    table = ROW.findall((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
-    rows = [where for where, *_ in table if where != "Where"]
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    section = page.partition("## Where bytes enter")[2].partition("\n## ")[0]
+    rows = [where for where, *_ in ROW.findall(section) if where != "Where"]
     assert len(set(rows)) == len(rows)
     assert set(rows) == {entry.row for entry in ENTRIES} | ELSEWHERE.keys()
 
