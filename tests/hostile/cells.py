@@ -10,6 +10,7 @@ from hashlib import sha256
 from itertools import chain, groupby
 from pathlib import Path
 
+from overheard.disk.limits import ANY_RATIO, limit_of
 from overheard.disk.reading import json_memory
 from tests.hostile.audit_hook import WatchedCommands, WatchedRun
 from tests.hostile.changes import Change
@@ -112,7 +113,7 @@ class Corpus:
         moved = _contents([cwd.parent / "outside"])
         size = _unpacked(path)
         run = self._watch(cell, cwd, cell.change.environment)
-        problems = list(self._problems(cell, run, before, min(size, MOST_UNPACKED)))
+        problems = list(self._problems(cell, run, before, size))
         written = _contents([cwd / one for one in cell.entry.writes])
         if _contents([cwd.parent / "outside"]) != moved or not outside.items() <= moved.items():
             problems.append("files outside were changed")
@@ -179,7 +180,7 @@ class Corpus:
         yield from run.events
         if run.cpu_seconds > LIMIT_S:
             yield f"time: it computed {run.cpu_seconds:.1f} s, more than {LIMIT_S} s"
-        most = before.peak_bytes + SPARE_BYTES + 4 * size
+        most = before.peak_bytes + SPARE_BYTES + 4 * max(limit_of(ANY_RATIO), size)
         if run.peak_bytes > most:
             yield f"memory: {run.peak_bytes >> 20} MB, more than {most >> 20} MB"
         for text in (run.stdout, run.stderr):
