@@ -28,7 +28,10 @@ RESULTS_OF_AUDIT = (
 )  # fmt: skip
 """What tells the results of an audit."""
 
-MESSAGES_OF_RECORDING = ("transcript", "truth.json", "seconds.json", "code.json")
+MESSAGES_OF_RECORDING = (
+    "transcript", "truth.json", "seconds.json", "origin.json", "sha256.json", "node_names.json",
+    "run_config.json",
+)  # fmt: skip
 """What a recorder stores, and the ground truth beside it."""
 
 
