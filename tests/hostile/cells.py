@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import chain, groupby
 from pathlib import Path
 
-from overheard.disk.limits import ANY_RATIO, limit_of
+from overheard.disk.limits import ANY_RATIO, MAX_RATIO, TABLE, limit_of
 from overheard.disk.reading import json_memory
 from tests.hostile.audit_hook import WatchedCommands, WatchedRun
 from tests.hostile.changes import Change
@@ -215,9 +215,12 @@ def _unpacked(path: Path) -> int:
     """Return the bytes of memory that an input takes by the limits' own estimate."""
     if not path.is_file() or path.stat().st_size > MOST_UNPACKED:
         return 0 if not path.is_file() else MOST_UNPACKED
+    size = path.stat().st_size
     if path.suffix in (".json", ".jsonl", ".toml"):
         return json_memory(path.read_bytes())
-    return path.stat().st_size
+    if path.suffix in (".gz", ".npz", ".parquet"):
+        return min(MAX_RATIO * size, limit_of(TABLE))
+    return size
 
 
 def _contents(paths: Iterable[Path]) -> dict[str, str]:
