@@ -166,7 +166,13 @@ def _write_round(
     exported = run.round(index)
     start = _read_model(run, exported)
     body = Broadcast(start, exported.config)
-    open_round.record(Message(index, SERVER, exported.readers, body))
+    try:
+        open_round.record(Message(index, SERVER, exported.readers, body))
+    except ValueError as error:
+        raise TranscriptError(
+            f"{exported.model}: with the settings that were sent, it cannot be recorded: "
+            f"{printable_excerpt(str(error))}: export it again with fewer"
+        ) from error
     ticker.advance(f"round {exported.number}")
     for answer in exported.answers:
         message = Message(index, answer.client, TO_SERVER, _read_answer(run, answer, start))
