@@ -20,6 +20,12 @@ MOST_FILES = 1000
 ROUNDS = ("num-server-rounds", "num-rounds", "rounds")
 """Usual names of the number of rounds in an app's configuration."""
 
+MOST_ROUNDS = 2**31
+"""No plan has as many rounds."""
+
+LONGEST_NAME = 255
+"""The most letters of a name of a file, and so of a package."""
+
 NO_CONFIG: Mapping[str, object] = MappingProxyType({})
 
 
@@ -46,7 +52,8 @@ class FlowerApp:
         """The number of rounds by the configuration; None = unknown."""
         for name in ROUNDS:
             value = self.config.get(name, self.config.get(name.replace("-", "_")))
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            if is_number and 0 < value < MOST_ROUNDS:
                 return value
         return None
 
@@ -95,7 +102,7 @@ def _flatten(config: Mapping[str, object], prefix: str) -> Iterator[tuple[str, o
 
 def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
     """Yield the source files of a package that can be parsed."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", package):
+    if len(package) > LONGEST_NAME or not re.fullmatch(r"[A-Za-z_]\w*", package):
         return
     single = folder / f"{package}.py"
     paths = [single] if single.is_file() else sorted((folder / package).rglob("*.py"))
