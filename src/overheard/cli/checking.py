@@ -1,5 +1,6 @@
 """Checks findings against a policy or a reference, and prints and writes the verdicts."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -180,13 +181,13 @@ def refuse_to_overwrite(read: Iterable[Path | None], written: Iterable[Path | No
         OutputError: if a path is given twice.
 
     """
-    used = {path.resolve() for path in read if path is not None}
+    used = {os.path.realpath(path) for path in read if path is not None}
     for path in (path for path in written if path is not None):
-        if path.resolve() in used:
+        if os.path.realpath(path) in used:
             raise OutputError(
                 f"{path}: is given twice: choose a different path for each output"
             )
-        used.add(path.resolve())
+        used.add(os.path.realpath(path))
 
 
 def print_check_result(checked: CheckResult, console: Console) -> None:
