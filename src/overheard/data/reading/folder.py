@@ -33,6 +33,10 @@ def find_file(folder: Path | None, file_names: Sequence[str]) -> Path | None:
     """Return the first of these files, such as `mnist/mnist.npz`, that is in the folder.
 
     A file directly in the folder, without the sub-folder, is found too.
+
+    Raises:
+        DataError: if something else has its name, such as a folder.
+
     """
     if folder is None:
         return None
@@ -40,6 +44,8 @@ def find_file(folder: Path | None, file_names: Sequence[str]) -> Path | None:
         for path in (folder / file_name, folder / Path(file_name).name):
             if path.is_file():
                 return path
+            if os.path.lexists(path):
+                raise DataError(f"{path} is no regular file: remove it, or put the file there")
     return None
 
 
