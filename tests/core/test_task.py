@@ -17,6 +17,11 @@ def test_refuses_a_shape_without_numbers(shape: tuple[int, ...]):
         Task(shape, ("a", "b"))
 
 
+def test_refuses_more_outputs_than_any_model_has():
+    with pytest.raises(ValueError, match="at most 262144 outputs, got 262145"):
+        Task((2,), ("a",) * (2**18 + 1))
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [((1,) * 9, "at most 8 axes, got 9"), ((2**31, 2), "at most 2147483648 numbers")],

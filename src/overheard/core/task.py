@@ -31,6 +31,9 @@ OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
 """What the outputs of a model stand for."""
 
 
+MAX_OUTPUTS = 2**18
+"""The most outputs of a model, such as the words that it may predict."""
+
 MAX_AXES = 8
 """The most axes of an input."""
 
@@ -63,6 +66,9 @@ class Task:
             raise ValueError(f"a task needs 2 classes or more, got {self.class_names}")
         if not self.class_names:
             raise ValueError("a task needs a name for each output, one or more, got none")
+        if len(self.class_names) > MAX_OUTPUTS:
+            count = len(self.class_names)
+            raise ValueError(f"a task has at most {MAX_OUTPUTS} outputs, got {count}")
         if len(self.shape) > MAX_AXES:
             raise ValueError(f"a shape has at most {MAX_AXES} axes, got {len(self.shape)}")
         if not self.shape or min(self.shape) < 1:
