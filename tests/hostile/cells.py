@@ -195,7 +195,7 @@ class Corpus:
         """Return how a command ended, and what is wrong with it."""
         flat = "".join(run.stderr.split())
         if run.exit_code == 2 and not run.stdout:
-            errors = run.stderr.count("overheard: ")
+            errors = len(re.findall("^overheard: ", run.stderr, re.MULTILINE))
             names = {Path(cell.entry.file).name, *cell.entry.aliases} - {""}
             problems = []
             if errors != 1:
@@ -217,7 +217,8 @@ def _unpacked(path: Path) -> int:
         return 0 if not path.is_file() else MOST_UNPACKED
     size = path.stat().st_size
     if path.suffix in (".json", ".jsonl", ".toml"):
-        return json_memory(path.read_bytes())
+        # The document, and the values that are made of it.
+        return 2 * json_memory(path.read_bytes())
     if path.suffix in (".gz", ".npz", ".parquet"):
         return min(MAX_RATIO * size, limit_of(TABLE))
     return size

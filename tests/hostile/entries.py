@@ -114,13 +114,20 @@ def message_lines(content: bytes) -> Iterator[Change]:
         new = _without(lines, number)
         yield change.written("contradiction", f"no line {number}", new, READ_OR_REFUSED)
     for number in range(4):
-        yield change.written("duplicate", f"line {number} twice", content + lines[number])
+        # A missing reply holds nothing, so that twice is as good as once.
+        ends = READ_OR_REFUSED if b'"missing"' in lines[number] else REFUSED
+        twice = content + lines[number]
+        yield change.written("duplicate", f"line {number} twice", twice, ends)
     for_others = content.replace(b'"client/0"', b'"client/7"')
-    yield change.written("contradiction", "a client that the run does not have", for_others)
+    yield change.written(
+        "contradiction", "a client that the manifest lacks", for_others, READ_OR_REFUSED
+    )
     blank = lines[0] + b"\n" * change.MANY + b"".join(lines[1:])
     yield change.written("many items", "a million empty lines", blank, READ_OR_REFUSED)
     missing = lines[0] + lines[1] * 200_000 + b"".join(lines[2:])
-    yield change.written("many items", "200,000 missing replies of a client", missing)
+    yield change.written(
+        "many items", "200,000 missing replies of a client", missing, READ_OR_REFUSED
+    )
 
 
 def _without(lines: list[bytes], number: int) -> bytes:
@@ -280,7 +287,8 @@ def stored_results(_: bytes) -> Iterator[Change]:
         "a run's messages": "audit/runs/*/transcript/rounds/r0001/messages.jsonl",
         "a run's manifest": "audit/runs/*/transcript/manifest.json",
         "a run's truth": "audit/runs/*/truth.json",
-        "a run's code": "audit/runs/*/code.json",
+        "a run's origin": "audit/runs/*/origin.json",
+        "a run's digests": "audit/runs/*/sha256.json",
     }.items():
         for kind, name, edit in STORED_EDITS:
             # What is stored is read through a link, as its content is compared with its digest.
@@ -437,12 +445,12 @@ ROUND = "recording/transcript/rounds/r0000"
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("recording: manifest.json", "recording/transcript/manifest.json", json_document,
-          (SHOW,), RECORDING, has_folder=True),
+          (SHOW,), RECORDING),
     Entry("recording: facts for a plan", "foreign/transcript/manifest.json", json_document,
           (INIT,), ("foreign", "received.py", "made"),
           writes=("made",), aliases=("no attack can run with what is known", "foreign")),
     Entry("recording: message lines", f"{ROUND}/messages.jsonl", message_lines,
-          (SHOW,), RECORDING, has_folder=True, aliases=("round 0",)),
+          (SHOW,), RECORDING, has_folder=True, aliases=("round 0", "rounds/r0000")),
     Entry("recording: tensors", f"{ROUND}/0002-client-0-update.safetensors", recorded_tensors,
           (SHOW,), RECORDING, has_folder=True, aliases=("messages.jsonl",)),
     Entry("recording: truth.json", "simulated/truth.json", truth,
@@ -458,14 +466,14 @@ ENTRIES: tuple[Entry, ...] = (
           (IMPORT,), ("exported", "received.py"), writes=("new",), is_optional=True),
     Entry("export: weights in safetensors", "exported/round-0000/b.safetensors",
           change.safetensors, (IMPORT,), ("exported",), writes=("new",), has_folder=True,
-          is_optional=True, aliases=("about.toml",)),
+          is_optional=True, aliases=("about.toml", "round-0000")),
     Entry("export: weights in npz", "exported/round-0000/0.npz", change.npz,
           (IMPORT,), ("exported",), writes=("new",), has_folder=True, is_optional=True,
-          aliases=("about.toml",)),
+          aliases=("about.toml", "round-0000")),
     Entry("export: breakpoints of Fed-BioMed",
           "experiment/breakpoint_0003/breakpoint_0003.json", json_document,
           (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), has_folder=True,
-          aliases=("breakpoint_0003",)),
+          aliases=("breakpoint_0003", "experiment/")),
     Entry("export: weights of Fed-BioMed", "experiment/initial_params.mpk", change.messagepack,
           (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), is_optional=True,
           aliases=("experiment",)),
@@ -473,10 +481,10 @@ ENTRIES: tuple[Entry, ...] = (
           ("plan.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("app: pyproject.toml", "app/pyproject.toml", toml_document,
           (("init", "made/new.toml", "--simulate", "--flower", "app"),), ("app", "made"),
-          writes=("made",), may_import=("app",)),
+          writes=("made",), may_import=("app",), aliases=("app/", "clinic_app")),
     Entry("app: source code", "app/clinic_app/task.py", source,
           (("init", "made/new.toml", "--simulate", "--flower", "app"),), ("app", "made"),
-          writes=("made",), may_import=("app",), is_optional=True),
+          writes=("made",), may_import=("app",), is_optional=True, aliases=("clinic_app",)),
     Entry("data: arrays in npz", "spare.npz", change.npz, (plan_check("npz.toml"),),
           ("npz.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv", "table.csv", table, (plan_check("csv.toml"),),
