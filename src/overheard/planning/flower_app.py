@@ -52,8 +52,9 @@ class FlowerApp:
         """The number of rounds by the configuration; None = unknown."""
         for name in ROUNDS:
             value = self.config.get(name, self.config.get(name.replace("-", "_")))
-            is_number = isinstance(value, int) and not isinstance(value, bool)
-            if is_number and 0 < value < MOST_ROUNDS:
+            if isinstance(value, bool) or not isinstance(value, int):
+                continue
+            if 0 < value < MOST_ROUNDS:
                 return value
         return None
 
