@@ -13,6 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.layout import seconds_path
 from overheard.core.errors import OutputError
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
+from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text
 
 _PARSER = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
@@ -46,8 +47,8 @@ def check_run_digests(run: Path) -> None:
     if is_store_trusted() or not path.exists():
         return
     try:
-        listed = _PARSER.validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        listed = _PARSER.validate_json(read_json_text(path, OutputError, inside=run))
+    except (OutputError, ValidationError) as error:
         raise _altered(path, "is damaged", run) from error
     found = _found_digests(run)
     for name in sorted(listed.keys() | found.keys()):
