@@ -114,7 +114,7 @@ class Corpus:
         size = _unpacked(path)
         run = self._watch(cell, cwd, cell.change.environment)
         problems = list(self._problems(cell, run, before, size))
-        written = _contents([cwd / one for one in cell.entry.writes])
+        written = _contents([cwd / one for one in cell.entry.results or cell.entry.writes])
         if _contents([cwd.parent / "outside"]) != moved or not outside.items() <= moved.items():
             problems.append("files outside were changed")
         problems += _active_content([cwd / one for one in cell.entry.writes])
@@ -142,7 +142,8 @@ class Corpus:
             is_refused = run.exit_code == 2 and not run.stdout and cell.entry.file != "."
             if run.exit_code not in cell.entry.fine or run.events or is_refused:
                 raise RuntimeError(f"the intact input of {key} fails: {run}")
-            written = _contents([cwd / one for one in cell.entry.writes])
+            results = cell.entry.results or cell.entry.writes
+            written = _contents([cwd / one for one in results])
             self._intact[key] = run, written
             shutil.rmtree(cwd.parent)
         return self._intact[key]

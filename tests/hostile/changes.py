@@ -314,7 +314,7 @@ def _many(form: Documents, document: object, path: Path_, value: object) -> Iter
     if isinstance(value, dict) and form.has_nulls:
         item = json.dumps(next(iter(value.values()), 1))
         # Each of many clients is work of its own.
-        count = min(200_000, MOST_BYTES // 10 // len(item))
+        count = min(200_000, MOST_BYTES // 100 // len(item))
         text = partial(_long_table, item, count)
         yield _long(form, document, "many names", path, f"{count} names", text)
 

@@ -46,6 +46,7 @@ class Entry:
         commands: the commands that read it.
         parts: what the commands need of the workspace.
         writes: what the commands may write.
+        results: what of it must be the same; () = all.
         fine: exit codes of a command that has read the input.
         is_named: whether the user names the file itself.
         is_optional: whether it may be missing.
@@ -62,6 +63,7 @@ class Entry:
     commands: tuple[tuple[str, ...], ...]
     parts: tuple[str, ...]
     writes: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
     fine: frozenset[int] = frozenset({0})
     is_named: bool = False
     is_optional: bool = False
@@ -512,7 +514,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("output folder", ".", output_folders, (AUDIT,), ("plan.toml",), writes=("new",),
           aliases=("new",)),
     Entry("output folder: stored results", ".", stored_results, (RESUME,),
-          ("audit", "plan.toml"), writes=("audit",), aliases=("audit",)),
+          ("audit", "plan.toml"), writes=("audit",), aliases=("audit",),
+          results=("audit/findings.json", "audit/report.html", "audit/findings.csv")),
     Entry("environment variables", ".", environment,
           (plan_check("csv.toml"), plan_check("mnist.toml")),
           ("csv.toml", "table.csv", "mnist.toml"), fine=frozenset({0, 2}),
