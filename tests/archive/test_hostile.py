@@ -40,6 +40,7 @@ def results_by_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseR
     return TypeAdapter(dict[str, CaseResults]).validate_json(done.stdout)
 
 
+@pytest.mark.nightly
 def test_damaged_recordings_are_read_or_refused(results_by_kind: dict[str, CaseResults]):
     results = results_by_kind["recordings"]
     assert results.problems == []
@@ -48,6 +49,7 @@ def test_damaged_recordings_are_read_or_refused(results_by_kind: dict[str, CaseR
     assert results.refused > 0.9 * results.count
 
 
+@pytest.mark.nightly
 def test_only_regular_files_in_the_folder_are_opened(results_by_kind: dict[str, CaseResults]):
     results = results_by_kind["tricks"]
     assert results.problems == []
@@ -55,6 +57,7 @@ def test_only_regular_files_in_the_folder_are_opened(results_by_kind: dict[str, 
     assert (results.count, results.refused) == (72, 70)
 
 
+@pytest.mark.nightly
 def test_damaged_imports_are_read_or_refused(
     results_by_kind: dict[str, CaseResults],
 ):
@@ -64,6 +67,7 @@ def test_damaged_imports_are_read_or_refused(
     assert results.refused > 0.9 * results.count
 
 
+@pytest.mark.nightly
 def test_damaged_truths_are_audited_or_refused(
     results_by_kind: dict[str, CaseResults],
 ):
@@ -74,6 +78,7 @@ def test_damaged_truths_are_audited_or_refused(
     assert results.refused == 159
 
 
+@pytest.mark.nightly
 def test_there_are_thousands_of_cases(results_by_kind: dict[str, CaseResults]):
     # 1982 + 72 + 783 + 165
     assert sum(results.count for results in results_by_kind.values()) == 3_002
