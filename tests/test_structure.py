@@ -35,7 +35,6 @@ READERS = {
     "disk.folder_lock": {"open", "json.loads"},  # 1,000 bytes
     "disk.limits": {"open"},
     # Weights and data, which are read in parts or within limits.
-    "archive.reader": {"open"},
     "archive.weights": {"open"},
     "recorders.exported_weights": {"open"},
     "recorders.formats._messagepack": {"open"},
@@ -49,9 +48,7 @@ READERS = {
     "report.evidence.digests": {"open"},
     "tracking.mlflow_run": {"open"},
     # To write.
-    "disk.direct_writer": {"open"},
     "disk.writing": {"open"},
-    "learning.fitting.pretrained": {"open"},
     # Files of this package.
     "gate.policy_schema": {"tomllib.loads"},
     "plans.schema.plan_schema": {"tomllib.loads"},
@@ -70,6 +67,13 @@ READERS = {
     "learning.workers.forking": {"json.loads"},
     "learning.workers.starter": {"json.loads"},
     "recorders.reply_values": {"json.loads"},
+    # What `disk.reading` has read or checked, and the beginning of files of this program.
+    "archive.repeated_keys": {"json.loads"},
+    "archive.self_digest": {"open"},
+    "archive.tensor_cache": {"json.loads"},
+    "auditing.purging.due_purges": {"json.loads", "open"},
+    "disk.open_folder": {"open"},
+    "report.release.released_findings": {"read_bytes"},
 }
 """The modules that may read files or parse texts themselves, and by which calls."""
 

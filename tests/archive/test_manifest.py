@@ -106,7 +106,7 @@ def test_a_newer_format_is_refused_with_both_versions(
         ({"failure_rate": -0.1}, "failure_rate must lie in [0, 1]"),
         ({"failure_rate": 1e308}, "failure_rate must lie in [0, 1]"),
         ({"rounds": 10**9}, "rounds must be 0 or more, below 1000000000"),
-        ({"rounds": 10**400}, "rounds must be 0 or more, below 1000000000"),
+        ({"rounds": 10**400}, "more than 300 digits"),
         ({"rounds": True}, "rounds: Input should be a valid integer"),
         ({"parties": ["server", "client/0", "client/0"]}, "parties names client/0 twice"),
         ({"left_out": ["steps", "steps"]}, "left_out names steps twice"),

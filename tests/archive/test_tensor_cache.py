@@ -37,7 +37,7 @@ def test_tensors_are_loaded_as_saved(folder_cache: FolderTensorCache) -> None:
 def test_a_concurrent_save_of_the_same_tensors_is_no_error(
     folder_cache: FolderTensorCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def save_first(path: Path, content: bytes) -> None:
+    def save_first(path: Path, content: bytes, *, inside: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         raise OutputError("the part was renamed by another")

@@ -168,7 +168,7 @@ COUNTS = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
         ({"counts": [{**COUNTS[0], "labels": [1, 0.5]}]}, r"counts\.0\.labels\.1: .*integer"),
         ({"counts": [{**COUNTS[0], "labels": [1, True]}]}, r"counts\.0\.labels\.1: .*integer"),
         ({"counts": [{**COUNTS[0], "labels": [1, -1]}]}, r"counts\.0\.labels\.1: .*equal to 0"),
-        ({"counts": [{**COUNTS[0], "labels": [1, 10**400]}]}, r"counts\.0\.labels\.1: .*less"),
+        ({"counts": [{**COUNTS[0], "labels": [1, 10**400]}]}, "more than 300 digits"),
         ({"counts": [{**COUNTS[0], "labels": []}]}, r"counts\.0\.labels: .*at least 1"),
         ({"counts": [{**COUNTS[0], "labels": [2**53 - 1, 1]}]}, "at most 9007199254740991"),
         ({"counts": [*COUNTS, {**COUNTS[0], "round": 1, "labels": [1]}]}, "are of 1 labels"),
@@ -179,7 +179,7 @@ COUNTS = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
         ({"members": {"client/1": [4, 1, 4]}}, "members of client/1 must be distinct indices"),
         ({"accuracy": [{"round": 0, "accuracy": 7.5}]}, r"accuracy\.0\.accuracy: .*equal to 1"),
         ({"accuracy": [{"round": 0, "accuracy": 1e308}]}, r"accuracy\.0\.accuracy: .*to 1"),
-        ({"accuracy": [{"round": 0, "accuracy": 10**400}]}, r"accuracy\.0\.accuracy: "),
+        ({"accuracy": [{"round": 0, "accuracy": 10**400}]}, "more than 300 digits"),
         ({"accuracy": [{"round": 0, "accuracy": True}]}, r"accuracy\.0\.accuracy: .*number"),
         (
             {"drawn_from": [{"party": "client/0", "round": 0, "shares": [0.5, 0.4]}]},

@@ -141,7 +141,10 @@ def test_nothing_is_written_or_removed_through_a_link_in_the_folder(
     for action in (
         [actions[linked]]
         if linked in actions
-        else [lambda: home.begin_run(run, {}), lambda: home.discard_other_code(run, {"a": "b"})]
+        else [
+            lambda: home.begin_run(run, {}),
+            lambda: home.discard_other_origin(run, {"a": "b"}),
+        ]
     ):
         with pytest.raises(OutputError, match=f"{linked} is a link"):
             action()

@@ -88,7 +88,12 @@ def statuses(found: Audit) -> set[str]:
         no_better_than=1e-9,
         may_be_refused=attacks,
     )
-    policy = Policy(straddles="pass", verdicts=(VerdictRule(name="v"),), leaks=(limit,))
+    policy = Policy(
+        straddles="pass",
+        recording_incomplete=False,
+        verdicts=(VerdictRule(name="v"),),
+        leaks=(limit,),
+    )
     return {one.status for one in check(policy, found).verdicts}
 
 

@@ -25,7 +25,7 @@ from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.disk.links import output_error
-from overheard.disk.reading import parse_json, read_json_text
+from overheard.disk.reading import check_json, parse_json, read_json_text
 from overheard.disk.writing import is_partial, remove_partial_files, write_bytes
 
 FORMAT = 1
@@ -195,6 +195,7 @@ def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None 
     path = manifest_path(transcript)
     # Warnings of wrong types are off, as reading the content names them.
     content = _PARSER.dump_json(manifest, indent=2, warnings=False) + b"\n"
+    check_json(content, str(path), OutputError)
     try:
         _PARSER.validate_json(content)
     except ValidationError as error:

@@ -108,13 +108,13 @@ class Recorder:
 
     @contextmanager
     def open_round(self) -> Iterator["OpenRound"]:
-        """Open the next round, and commit it unless an exception was raised."""
+        """Open the next round; commit it unless it is empty or an exception was raised."""
         number = self._committed
         remove_folder(round_folder(self._transcript, number), inside=self._inside)
         open_round = OpenRound(self._transcript, number, self._inside, self._past_cache)
         yield open_round
-        open_round.close()
-        self._committed += 1
+        if open_round.close():
+            self._committed += 1
 
 
 @final
@@ -189,17 +189,20 @@ class OpenRound:
         self._memory += json_memory(content)
         return read
 
-    def close(self) -> None:
-        """Commit the messages recorded so far.
+    def close(self) -> bool:
+        """Commit the messages recorded so far; later ones are committed by the next call.
 
-        Later messages are committed by the next call.
+        Returns whether there are any: a round without a message could not be read again.
         """
+        if not self._lines:
+            return False
         path = messages_path(self._transcript, self._number)
         if self._files:
             # The folders as well: a power cut loses no round that was committed.
             flush_files([*self._files, *path.parents[1:3]])
         self._files.clear()
         write_bytes(path, b"".join(self._lines), inside=self._inside)
+        return True
 
     def _check_memory(self, content: bytes) -> None:
         memory = json_memory(content)

@@ -225,7 +225,8 @@ def test_a_run_that_ends_without_updates_is_an_error(
     growing: GrowingCopy, tmp_path: Path
 ) -> None:
     growing.commit_round(0)
-    (growing.folder / "transcript" / "rounds" / "r0000" / "messages.jsonl").write_text("")
+    lines = growing.folder / "transcript" / "rounds" / "r0000" / "messages.jsonl"
+    lines.write_text(lines.read_text().splitlines(keepends=True)[0])
     mark_end(growing.folder)
     events = FollowEvents(lambda: None, lambda followed: None)
     with pytest.raises(PlanError, match="the run ended without any update"):

@@ -113,7 +113,7 @@ def test_an_interrupted_purge_says_so_and_can_be_run_again(
 
 
 def test_a_folder_in_use_and_a_folder_of_others_stay_as_they_are(audited: Path, tmp_path: Path):
-    with lock_folder(audited), pytest.raises(OutputError, match="another audit works here"):
+    with lock_folder(audited), pytest.raises(OutputError, match="another process works here"):
         carry_out(plan_purge(audited), TODAY)
     assert (audited / "cells").is_dir()
     assert not (audited / "purged.json").exists()
