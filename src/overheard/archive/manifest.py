@@ -189,7 +189,8 @@ def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None 
         inside: the output folder that the transcript is in; None = they are one.
 
     Raises:
-        OutputError: if `read_manifest` would refuse it, or the disk does not allow it.
+        OutputError: if `read_manifest` would refuse it, a number is not finite, or the disk
+            does not allow it.
 
     """
     path = manifest_path(transcript)
@@ -197,12 +198,23 @@ def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None 
     content = _PARSER.dump_json(manifest, indent=2, warnings=False) + b"\n"
     check_json(content, str(path), OutputError)
     try:
-        _PARSER.validate_json(content)
+        parsed = _PARSER.validate_json(content)
     except ValidationError as error:
         raise OutputError(
             f"cannot write {path}: {describe_validation_error(error)}; correct what the run "
             "states"
         ) from error
+    # NaN and infinity are no JSON, and become null.
+    lost = [
+        one.name
+        for one in fields(manifest)
+        if getattr(parsed, one.name) is None and getattr(manifest, one.name) is not None
+    ]
+    if lost:
+        raise OutputError(
+            f"cannot write {path}: {', '.join(lost)} must be a finite number; correct what the "
+            "run states"
+        )
     write_bytes(path, content, inside=transcript if inside is None else inside)
 
 
