@@ -26,7 +26,7 @@ try:
     from flwr.app import ArrayRecord, Context, Message, MessageType, Metadata, RecordDict
     from flwr.clientapp.mod import LocalDpMod, adaptiveclipping_mod, fixedclipping_mod
     from flwr.clientapp.typing import ClientAppCallable, Mod
-    from flwr.common.constant import ErrorCode
+    from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
     from flwr.proto.node_pb2 import NodeInfo
     from flwr.serverapp import Grid
     from flwr.serverapp.strategy import (
@@ -40,6 +40,7 @@ except ImportError as error:
     raise ImportError(_explain(error)) from error
 
 __all__ = [
+    "SUPERLINK_NODE_ID",
     "ArrayRecord",
     "ClientAppCallable",
     "Context",

@@ -6,7 +6,7 @@ from math import isfinite
 from time import time
 
 from overheard.core.parties import Party, client
-from overheard.recorders.flower_api import ErrorCode, Message, Metadata
+from overheard.recorders.flower_api import SUPERLINK_NODE_ID, ErrorCode, Message, Metadata
 from overheard.recorders.flower_arrays import PackedArrays, count_bytes
 from overheard.recorders.flower_contents import (
     copy_reply_values,
@@ -119,6 +119,9 @@ def _reply(
         received,
         reply_to if type(reply_to) is str else "",
         _has_only_keys(message),
+        metadata.src_node_id == SUPERLINK_NODE_ID
+        and message.has_error()
+        and not message.has_content(),
     )
 
 

@@ -104,6 +104,7 @@ class FlowerReply:
         received: when it arrived; None = unknown.
         reply_to: number of the request's message; "" = unknown.
         has_only_keys: whether it has keys or shares of secure aggregation, and nothing else.
+        is_of_server: whether Flower's own server reports, in place of a node, that none came.
 
     """
 
@@ -113,6 +114,7 @@ class FlowerReply:
     received: float | None = None
     reply_to: str = ""
     has_only_keys: bool = False
+    is_of_server: bool = False
 
 
 @final

@@ -441,7 +441,7 @@ class _OpenRound:
         """Return the request of each reply, and remove it from the outstanding ones.
 
         A reply to the request of another node answers none, so that no node can take the place
-        of another one.
+        of another one. Flower's server, which knows who sends, may answer for any node.
         """
         by_id = {one.message_id(): one for one in self.waiting}
         by_id.pop("", None)
@@ -449,7 +449,7 @@ class _OpenRound:
         found = list[FlowerRequest | None]()
         for reply in replies:
             one = by_id.get(reply.reply_to)
-            if one is not None and one.node == reply.node:
+            if one is not None and (reply.is_of_server or one.node == reply.node):
                 del by_id[reply.reply_to]
             else:
                 one = by_node.pop(reply.node, None)
