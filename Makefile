@@ -17,7 +17,7 @@ INSTALL = $(BIN)/pip install --quiet --no-compile
 # audits need, and those that build Overheard.
 LOCKED = --require-hashes --no-deps --requirement locks
 # Builds with what build.txt has, which is installed before.
-BUILD = $(INSTALL) --no-deps --no-build-isolation --editable
+BUILD = $(INSTALL) --no-deps --editable
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-package torch
 # Writes the files to a folder, keeping the versions in it that still fit.
