@@ -82,6 +82,15 @@ def marked_findings(marks: Marks) -> JsonObject:
         "promise": marks.at("promise"),
     }
     kinds = (*IN_CLEAR, marks.at("own kind"))
+    lost = [
+        {
+            "party": f"client/{marks.at(f'sender of a lost reply, {one}')}",
+            "rounds": [1],
+            "is_unrecorded": one,
+            "reason": marks.path_at(f"reason of a lost reply, {one}"),
+        }
+        for one in (True, False)
+    ]
     fault: JsonObject = {
         "round": 1,
         "sender": f"client/{marks.at('sender of a fault')}",
@@ -105,7 +114,7 @@ def marked_findings(marks: Marks) -> JsonObject:
         },
         arms=[
             run(clients=9, in_clear=[{"kind": one, "text": marks.at(f"{one} in clear")}
-                                     for one in kinds]),
+                                     for one in kinds], unrecorded=2, lost_replies=lost),
             run("noisy", clients=9, defenses=[noise]),
         ],
         verdicts=verdicts,

@@ -189,6 +189,8 @@ class _Release:
                 "in_clear": tuple(
                     ClearTextRow(kind=one.kind, text=one.text) for one in in_clear if one
                 ),
+                # Their reasons may quote what a client sent.
+                "lost_replies": (),
             }
         )
 
@@ -319,6 +321,8 @@ class _Release:
             )
         if any(run.in_clear for run in self._found.arms):
             yield LeftOut("figures and texts that are sent in clear", MAY_NAME)
+        if any(run.lost_replies for run in self._found.arms):
+            yield LeftOut("whose messages are missing or not recorded, and why", MAY_NAME)
         if any(one.missing for one in self._found.refusals):
             yield LeftOut("reasons of refusals in other words than Overheard's own", MAY_NAME)
         if self._found.recording is not None:
