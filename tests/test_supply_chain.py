@@ -52,8 +52,6 @@ def test_all_installations_check_hashes():
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "require-hashes" in text
         assert "build.txt" in text
-        # The own packages are built with the locked packages, which pip would replace.
-        assert "no-build-isolation" in text
 
 
 def test_every_locked_package_has_a_hash():
