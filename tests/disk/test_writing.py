@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import OutputError
-from overheard.disk import writing
+from overheard.disk import open_folder, writing
 from overheard.disk.direct_writer import DirectWriter
 from overheard.disk.writing import (
     flush_files,
@@ -125,6 +125,21 @@ def test_a_file_outside_keeps_its_content_whatever_is_planted(
     with pytest.raises(OutputError):
         write_unflushed(folder / "y", b"new", direct_writer=direct_writer, inside=folder)
     assert victim.read_text() == "precious"
+
+
+def test_neither_a_pipe_nor_what_lies_among_the_devices_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As /dev/stdout is a link to the output of a process.
+    monkeypatch.setattr(open_folder, "DEVICES", os.path.realpath(tmp_path))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("output")
+    for name in ("pipe", "stdout"):
+        with pytest.raises(OutputError, match="no file replaces: name another file"):
+            write_text(tmp_path / name, "new", inside=tmp_path)
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "stdout").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_no_link_to_a_missing_file_is_followed(

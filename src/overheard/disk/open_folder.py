@@ -24,6 +24,9 @@ OPENS_FOLDERS = (
 )
 """Whether the system works relative to an open folder, as all do but Windows."""
 
+DEVICES = "/dev"
+"""The folder of devices; what is in it belongs to the whole machine."""
+
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
@@ -120,6 +123,17 @@ class OpenFolder:
         """Return whether there is a link of this name."""
         status = self._status(name)
         return status is not None and stat.S_ISLNK(status.st_mode)
+
+    def is_special(self, name: str) -> bool:
+        """Return whether there is a device, a pipe or a socket of this name.
+
+        So are the links in /dev, such as /dev/stdout.
+        """
+        status = self._status(name)
+        if status is None or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return False
+        is_link = stat.S_ISLNK(status.st_mode)
+        return not is_link or os.path.realpath(self.path) == DEVICES
 
     def names(self) -> list[str]:
         """Return the names of what is in it."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from overheard.core.errors import OutputError
 from overheard.disk.direct_writer import DirectWriter, write_all
 from overheard.disk.links import explain_errors, output_error
 from overheard.disk.open_folder import open_folder
@@ -35,8 +36,8 @@ def write_bytes(path: Path, content: bytes, *, inside: Path, is_private: bool = 
             decides, as for files that the user named.
 
     Raises:
-        OutputError: if a folder is a link, or the disk or the permissions do not allow it;
-            nothing is left behind.
+        OutputError: if a folder is a link, the file is a device, a pipe or a socket, or the
+            disk or the permissions do not allow it; nothing is left behind.
 
     """
     _write(path, content, inside, is_private=is_private)
@@ -146,6 +147,11 @@ def _write(
             is_private=is_private,
         ) as folder,
     ):
+        if folder.is_special(path.name):
+            raise OutputError(
+                f"cannot write {path}: it is a device, a pipe or a socket, which no file "
+                "replaces: name another file"
+            )
         try:
             handle = folder.create_file(part)
             try:
