@@ -113,6 +113,13 @@ def test_refuses_damaged_csv_files(tmp_path: Path, content: bytes) -> None:
         read_table(path)
 
 
+def test_refuses_files_without_a_stated_size_unread(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.symlink_to("/proc/version")
+    with pytest.raises(DataError, match="is empty: get a new copy"):
+        read_table(path)
+
+
 def test_refuses_damaged_compressed_files(tmp_path: Path) -> None:
     whole = gzip.compress(b"a,b\n" + b"1,2\n" * 1000)
     pd.DataFrame({"a": range(100)}).to_parquet(tmp_path / "whole.parquet")

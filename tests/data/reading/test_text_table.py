@@ -77,7 +77,7 @@ def test_a_header_has_no_line_or_two(tmp_path: Path) -> None:
         ("a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
         ('a,b\n1,"open\n', "never closed"),
         ("a,b\n", "must have rows"),
-        ("", "must have 1 to"),
+        ("", "is empty"),
         (b"a,b\n1,\0\n", "NUL"),
         (b"a,b\n1,\x81\n", "neither in UTF-8 nor in cp1252"),
         (b"\xff\xfea\x00,", "neither"),

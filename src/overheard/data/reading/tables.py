@@ -74,11 +74,14 @@ def read_unpacked(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if it ends in `.gz`.
 
     Raises:
-        DataError: if they are too many, or too many for the size of the file.
+        DataError: if there are none, too many, or too many for the size of the file.
 
     """
     refuse_sparse(path, DataError)
     packed = path.stat().st_size
+    # So are the files of /proc, some of which wait for ever when they are read.
+    if not packed:
+        raise DataError(f"{path} is empty: get a new copy")
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         content = stream.read(unpack_limit(packed, TABLE) + 1)
     refuse_large(str(path), len(content), DataError, part=TABLE, packed=packed)
