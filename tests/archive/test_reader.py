@@ -87,7 +87,7 @@ def test_a_weights_file_that_links_outside_is_refused(folder: Path, tmp_path: Pa
     file = next(iter(folder.rglob("*update*")))
     shutil.move(file, tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TranscriptError, match="links to outside of the transcript's folder"):
+    with pytest.raises(TranscriptError, match="links to outside of its folder"):
         open_transcript(folder)
 
 

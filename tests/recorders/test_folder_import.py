@@ -564,6 +564,10 @@ def test_explains_how_to_name_folders_of_rounds(tmp_path: Path):
 def test_refuses_to_write_into_the_imported_folder(exported: Path):
     with pytest.raises(OutputError, match="choose a folder outside it"):
         import_recording(exported, exported / "run")
+    link = exported.parent / "loop"
+    link.symlink_to(link.name)
+    with pytest.raises(OutputError, match="symbolic links"):
+        import_recording(exported, link)
 
 
 def test_continues_an_interrupted_import(exported: Path, tmp_path: Path):
@@ -629,7 +633,7 @@ def test_does_not_follow_links_out_of_the_folder(exported: Path, tmp_path: Path)
     path = exported / "round-0000" / "client-0.safetensors"
     path.rename(tmp_path / "private.safetensors")
     path.symlink_to(tmp_path / "private.safetensors")
-    with pytest.raises(AuditError, match="replace it by the file itself"):
+    with pytest.raises(AuditError, match="replace the link by the file itself"):
         import_recording(exported, tmp_path / "run")
 
 

@@ -123,7 +123,7 @@ def checked_file_size(path: Path, transcript: Path) -> int:
         ) from error
     if not inside:
         raise TranscriptError(
-            f"{path} links to outside of the transcript's folder: replace it by the file itself"
+            f"{path} links to outside of its folder: replace the link by the file itself"
         )
     if not stat.S_ISREG(status.st_mode):
         raise TranscriptError(f"{path} cannot be read, it is no regular file: copy it again")

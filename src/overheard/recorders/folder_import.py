@@ -1,5 +1,6 @@
 """Import of a run that any framework exported as weights by round and client."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -291,8 +292,8 @@ def _another_import(out: Path, why: str) -> OutputError:
 
 
 def _refuse_nested(folder: Path, out: Path) -> None:
-    import_path, out_path = folder.resolve(), out.resolve()
-    if out_path.is_relative_to(import_path):
+    # `Path.resolve` fails for a link to itself.
+    if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(folder)):
         raise OutputError(
             f"{out} is inside {folder}, from which is imported: choose a folder outside it"
         )

@@ -218,6 +218,9 @@ def test_refuses_changed_findings_and_folders_of_others(tmp_path: Path):
     write_digests(tmp_path, ("findings.json",))
     with pytest.raises(OutputError, match="is the folder of the audit"):
         write_release(tmp_path, tmp_path, DEFAULT, TODAY)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OutputError, match="symbolic links"):
+        write_release(tmp_path, tmp_path / "loop", DEFAULT, TODAY)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("mine")
     with pytest.raises(OutputError, match="nor a release"):

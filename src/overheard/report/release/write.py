@@ -1,6 +1,7 @@
 """Writing of a release: the page, the findings and the evidence that may leave."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -160,7 +161,7 @@ def _release_json(settings: ReleaseSettings, left_out: tuple[LeftOut, ...]) -> s
 
 def _check_out(folder: Path, out: Path) -> None:
     """Refuse a folder with other files, such as that of the audit itself."""
-    if out.resolve() == folder.resolve():
+    if os.path.realpath(out) == os.path.realpath(folder):
         raise OutputError(f"{out} is the folder of the audit: choose another with --out")
     if not out.exists() or (out / RELEASE_FILE).is_file():
         return
