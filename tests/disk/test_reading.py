@@ -109,9 +109,11 @@ def test_json_of_many_values_is_refused_by_their_memory(
         ("a." * 64 + "a = 1", "64 parts"),
         ("'a' . " * 64 + "a = 1", "64 parts"),
         ("a = " + "1" * 301, "300 digits"),
+        ("a = 1" + "_1" * 300, "300 digits"),
+        ("a = 0x" + "f" * 250, "300 digits"),
         ("a", "Expected"),
     ],
-    ids=["deep", "dotted", "quoted", "digits", "cut"],
+    ids=["deep", "dotted", "quoted", "digits", "underscores", "hexadecimal", "cut"],
 )
 def test_toml_is_refused_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(OutputError, match=f"^f: not TOML.*{words}"):

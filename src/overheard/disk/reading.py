@@ -16,6 +16,9 @@ from overheard.disk.limits import JSON, SMALL_FILE, refuse_large
 MAX_DIGITS = 300
 """The most digits of a number: longer ones exceed every float."""
 
+MAX_HEX_DIGITS = 249
+"""The most digits of a hexadecimal number, which then has at most 300 decimal ones."""
+
 LONG_NUMBER = f"it has a number of more than {MAX_DIGITS} digits"
 
 MAX_KEY_PARTS = 64
@@ -31,6 +34,9 @@ JSON_BYTE = 4
 """Bytes of memory that a letter of a JSON document may take, as in a text beyond ASCII."""
 
 _DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
+_LONG_TOML_NUMBER = re.compile(
+    rf"[0-9_]{{{MAX_DIGITS + 1}}}|0x[0-9A-Fa-f_]{{{MAX_HEX_DIGITS + 1}}}"
+)
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}")
 
@@ -140,7 +146,7 @@ def parse_toml(
     # Any: the values of a TOML document.
 ) -> Mapping[str, Any]:
     """Parse TOML; whatever the parser raises becomes an error that names the place."""
-    if _has_long_number(text.encode("utf-8", "replace")):
+    if _LONG_TOML_NUMBER.search(text):
         raise error(f"{place}: not TOML that is read: {LONG_NUMBER}")
     if _LONG_KEY.search(text):
         raise error(f"{place}: not TOML that is read: a key has over {MAX_KEY_PARTS} parts")
