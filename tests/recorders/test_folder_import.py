@@ -629,6 +629,14 @@ def test_refuses_to_continue_with_another_kind_of_files(exported: Path, tmp_path
         import_recording(exported, tmp_path / "run", kind="differences")
 
 
+def test_refuses_a_model_of_too_many_tensors(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("overheard.recorders.exported_weights.MAX_TENSORS", 0)
+    with pytest.raises(TranscriptError, match="at most 0 are read: export fewer"):
+        import_recording(exported, tmp_path / "run")
+
+
 def test_does_not_follow_links_out_of_the_folder(exported: Path, tmp_path: Path):
     path = exported / "round-0000" / "client-0.safetensors"
     path.rename(tmp_path / "private.safetensors")

@@ -31,6 +31,9 @@ SUFFIXES = (".safetensors", ".npz")
 MAX_NAME_LENGTH = 200
 """Most characters of a tensor's name."""
 
+MAX_TENSORS = 100_000
+"""Most tensors of a file, as of a reply that is recorded."""
+
 NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 """NumPy's type strings of plain numbers."""
 
@@ -223,7 +226,7 @@ def _tensor(archive: zipfile.ZipFile, head: _ArrayEntry) -> Tensor:
 def refuse_names(
     path: Path, found: Collection[str], shapes: Shapes | None, spare: Collection[str]
 ) -> None:
-    """Raise `TranscriptError` if tensors are missing or unknown, or a name is invalid.
+    """Raise `TranscriptError` if tensors are too many, missing or unknown, or badly named.
 
     Args:
         path: the file.
@@ -232,6 +235,10 @@ def refuse_names(
         spare: names of other tensors that the file may contain.
 
     """
+    if len(found) > MAX_TENSORS:
+        raise TranscriptError(
+            f"{path} has {len(found)} tensors, at most {MAX_TENSORS} are read: export fewer"
+        )
     for name in found:
         if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
             raise TranscriptError(
