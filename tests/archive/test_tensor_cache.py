@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save
 
 from overheard.archive.self_digest import encode_with_digest
-from overheard.archive.tensor_cache import KEY_METADATA, FolderTensorCache
+from overheard.archive.tensor_cache import KEY_METADATA, CodeTensorCache, FolderTensorCache
 from overheard.core.errors import OutputError
+from overheard.disk.digests import NOT_COMPARED
 
 KEY, OTHER = "0123abcd", "ffff0000"
 TENSORS = {"b": torch.tensor([1.0, -2.0]), "a": torch.tensor([[3, 4]]), "c": torch.tensor(True)}
@@ -123,3 +124,15 @@ def test_arbitrary_bytes_are_refused(
     (folder_cache.folder / f"{KEY}.safetensors").write_bytes(content)
     with pytest.raises(OutputError, match="delete the file"):
         folder_cache.load(KEY)
+
+
+def test_what_a_trusted_store_gave_is_for_those_alone_who_trust_it(
+    folder_cache: FolderTensorCache,
+) -> None:
+    compared = CodeTensorCache(folder_cache, "12")
+    trusted = CodeTensorCache(folder_cache, f"12{NOT_COMPARED}")
+    compared.save(KEY, TENSORS)
+    trusted.save(OTHER, TENSORS)
+    assert trusted.load(KEY) is not None
+    assert trusted.load(OTHER) is not None
+    assert compared.load(OTHER) is None

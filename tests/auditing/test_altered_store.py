@@ -61,6 +61,12 @@ def test_a_store_that_is_trusted_is_read_and_the_audit_says_so(
     found = audit(TINY, home, resources=HERE)
     assert found.findings != tiny.audit.findings
     assert found.data_warnings == (*tiny.audit.data_warnings, TRUSTED)
+    # Its claims are not those of an audit that compares.
+    monkeypatch.delenv(TRUST_VARIABLE)
+    with pytest.raises(AuditError, match="was altered"):
+        audit(TINY, home, resources=HERE)
+    shutil.copy(tiny.folder / path.relative_to(home), path)
+    assert audit(TINY, home, resources=HERE) == tiny.audit
 
 
 def other_content(path: Path) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from overheard.archive.self_digest import check_digest, encode_with_digest
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import OutputError
+from overheard.disk.digests import usable_codes
 from overheard.disk.writing import write_bytes
 
 KEY_PATTERN = re.compile(r"[0-9a-f]{8,128}")
@@ -112,14 +113,16 @@ class CodeTensorCache(TensorCache):
 
     def load(self, key: str) -> Mapping[str, Tensor] | None:
         """Return the tensors that this code saved under this key, or None."""
-        return self.cache.load(self._key(key))
+        found = (self.cache.load(_code_key(one, key)) for one in usable_codes(self.code))
+        return next((one for one in found if one is not None), None)
 
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
         """Save these tensors as computed by this code."""
-        self.cache.save(self._key(key), tensors)
+        self.cache.save(_code_key(self.code, key), tensors)
 
-    def _key(self, key: str) -> str:
-        return blake2b(f"{self.code} {key}".encode(), digest_size=20).hexdigest()
+
+def _code_key(code: str, key: str) -> str:
+    return blake2b(f"{code} {key}".encode(), digest_size=20).hexdigest()
 
 
 def _stated_key(metadata: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from overheard.core.attack import Attack
 from overheard.data.dataset import DataSource
-from overheard.disk.digests import sha256_of
+from overheard.disk.digests import mark_of_trust, sha256_of
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 from overheard.plans.source_code import code_digest, file_digests, simulation_digest
@@ -26,6 +26,8 @@ class AttackCode:
     Args:
         of_cells: of the attack's claims: of `cell_code`, data, recording and plan.
         of_simulations: of the attack's simulations: of `simulation_code` and data.
+
+    Both end in `disk.digests.NOT_COMPARED` if the store is trusted.
 
     """
 
@@ -73,14 +75,15 @@ def attack_codes(plan: Plan, arm: ArmPlan, data: str, recording: str = "") -> At
     found = dict[tuple[str, str], AttackCode]()
     settings = plan.without_release().model_copy(update={"seeds": (), "arms": (arm,)}).toml()
     run = blake2b(repr((data, recording, settings)).encode(), digest_size=12).hexdigest()
+    mark = mark_of_trust()
 
     def digests(threat: ThreatPlan, attack: Attack[Any]) -> AttackCode:
         # Somebody's attack may have no hash.
         key = (repr(threat), repr(attack))
         if key not in found:
             found[key] = AttackCode(
-                f"{cell_code(plan, arm, threat, attack)}, run {run}",
-                f"{simulation_code(plan, arm, threat, attack)}, data {data}",
+                f"{cell_code(plan, arm, threat, attack)}, run {run}{mark}",
+                f"{simulation_code(plan, arm, threat, attack)}, data {data}{mark}",
             )
         return found[key]
 

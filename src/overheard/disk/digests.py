@@ -20,6 +20,9 @@ TRUST_VARIABLE = "OVERHEARD_TRUST_STORE"
 HOW_TO_TRUST = "to use it as it is, add --trust-store"
 """What a user can do who knows why a file differs from its digest."""
 
+NOT_COMPARED = ", not compared"
+"""How the code of results ends that rest on files that were not compared."""
+
 CLOCK_TICK = 0.1
 """Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
 
@@ -36,6 +39,20 @@ def is_store_trusted() -> bool:
 def trust_store() -> None:
     """Compare no stored file from now on, in worker processes that start later too."""
     os.environ[TRUST_VARIABLE] = "1"
+
+
+def mark_of_trust() -> str:
+    """Return `NOT_COMPARED` if the store is trusted, else ""."""
+    return NOT_COMPARED if is_store_trusted() else ""
+
+
+def usable_codes(code: str) -> tuple[str, ...]:
+    """Return the code of each kind of result that code may use, its own first.
+
+    An audit that trusts the store uses results of all audits. Others use only results of those
+    that compared what they rest on.
+    """
+    return tuple(dict.fromkeys((code, code.removesuffix(NOT_COMPARED))))
 
 
 def refuse_endless(path: Path) -> None:

@@ -23,6 +23,7 @@ from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, OutputError
 from overheard.core.parties import Party
+from overheard.disk.digests import usable_codes
 from overheard.disk.writing import write_bytes
 from overheard.findings.finding import Cell
 
@@ -101,7 +102,7 @@ class FolderClaimStore(ClaimStore):
             raise _damaged(path, error) from error
         if claims.cell != cell:
             raise OutputError(f"{path}: contains another cell's claims: delete the file")
-        return claims if has_digest and claims.code == code else None
+        return claims if has_digest and claims.code in usable_codes(code) else None
 
     def has_claims(self, cell: Cell, code: str) -> bool | None:
         """Return whether an attack made a claim in a cell; reads no tensor.
@@ -117,7 +118,7 @@ class FolderClaimStore(ClaimStore):
             has_digest = check_digest(path)
             with safe_open(path, framework="pt") as file:
                 content = json.loads(file.metadata()["claims"])["content"]
-            is_kept = has_digest and content["code"] == code
+            is_kept = has_digest and content["code"] in usable_codes(code)
             return bool(content["claims"]) if is_kept else None
         except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
             raise _damaged(path, error) from error
