@@ -6,6 +6,7 @@ Weights are left out, as the message lists state their digests, and so is the ru
 import json
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -58,6 +59,16 @@ def check_run_digests(run: Path) -> None:
             raise _altered(run / name, "was added after the run", run)
         if found[name] != listed[name]:
             raise _altered(run / name, "was altered after it was written", run)
+
+
+def digest_of_run(run: Path) -> str:
+    """Return one digest of the files of a run; of a run that does not exist, that of no file.
+
+    Raises:
+        OutputError: if the folder cannot be read.
+
+    """
+    return sha256(repr(sorted(_found_digests(run).items())).encode()).hexdigest()
 
 
 def _found_digests(run: Path) -> Mapping[str, str]:

@@ -29,7 +29,7 @@ def load_or_measure(
 
     Args:
         path: the file; it is written atomically.
-        origin: what the measurement depends on, from `describe_origin`.
+        origin: what the measurement depends on, see `StudyRuns.describe_origin`.
         adapter: reads and writes the origin and what was measured.
         measure: measures it.
 

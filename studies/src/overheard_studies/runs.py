@@ -1,15 +1,20 @@
 """The finished audits of a study and their plans."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import final
 
 from overheard.archive.reader import open_transcript
+from overheard.archive.run_digests import digest_of_run
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
+from overheard.auditing.plan_code import describe_origin
 from overheard.auditing.progress import OnStep, ProgressStep
+from overheard.auditing.work_items import run_kinds
 from overheard.core.transcript import Transcript
+from overheard.disk.digests import mark_of_trust
 from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
 
@@ -50,6 +55,27 @@ class StudyRuns:
         seeds = self.common_seeds(names)
         plans = {name: self.plans[name].model_copy(update={"seeds": seeds}) for name in names}
         return replace(self, plans={**self.plans, **plans})
+
+    def describe_origin(self, names: Sequence[str], module: str) -> str:
+        """Return all that a module's results from these audits depend on.
+
+        It names their plans, the code, and a digest of each run, which covers its messages and
+        the data that it was made from.
+
+        Raises:
+            OutputError: if a run cannot be read.
+
+        """
+        origin = describe_origin([self.plans[name] for name in names], module)
+        return "\n".join(
+            [f"{origin}{mark_of_trust()}", *(f"# run {one}" for one in self._digests(names))]
+        )
+
+    def _digests(self, names: Sequence[str]) -> Iterator[str]:
+        for name in names:
+            plan, folder = self.plans[name], AuditFolder(self.folder / name)
+            for arm, seed, kind in product(plan.arms, plan.seeds, run_kinds(plan)):
+                yield digest_of_run(folder.run_path(arm.name, seed, kind.folder_suffix))
 
     def transcript(
         self, name: str, arm: str, seed: int, *, is_control: bool = False

@@ -7,6 +7,7 @@ import pytest
 
 import overheard_studies.flip.attribute as module
 from overheard.auditing import plan_code
+from overheard.auditing.folder import AuditFolder
 from overheard.findings.audit import Audit
 from overheard_studies.flip.attribute import (
     SCHEDULE,
@@ -18,7 +19,7 @@ from overheard_studies.flip.attribute_tests import TESTS, AttributeTests, Quadru
 from overheard_studies.runs import StudyRuns
 
 
-def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
+def test_outcomes_depend_on_the_plan_of_each_task_its_runs_and_the_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered = list[int]()
@@ -42,6 +43,12 @@ def test_outcomes_depend_on_the_plan_of_each_task_and_on_the_code(
     assert [answer(10), answer(10), answer(11)] == [seeds, seeds, 2 * seeds]
     monkeypatch.setattr(plan_code, "code_digest", lambda _modules, _plugins: "changed")
     assert answer(11) == 3 * seeds
+    arm, seed = plans[last].arms[0].name, plans[last].seeds[0]
+    run = AuditFolder(tmp_path / last).run_path(arm, seed)
+    run.mkdir(parents=True)
+    for number, data in enumerate(("one", "other")):
+        (run / "origin.json").write_text(data)
+        assert [answer(11), answer(11)] == [(4 + number) * seeds] * 2
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
-from overheard.auditing.plan_code import describe_origin
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.drawing.chart_frame import GUESS_DASHES
 from overheard.drawing.figures import Panel as Drawing
@@ -216,8 +215,7 @@ def find_outcomes(
     shared = runs.with_common_seeds(row.keys)
     arms = FEDAVG, distilled_arm(shared.plans[row.keys[0]]).name
     tests = AttributeTests(shared, row.quadruple, arms, schedule)
-    plans = [shared.plans[key] for key in row.keys]
-    origin = describe_origin(plans, AttributeTests.__module__)
+    origin = shared.describe_origin(row.keys, AttributeTests.__module__)
     settings = f"{row.quadruple} {arms} {schedule} {origin}"
     outcomes = list[QuadrupleOutcome]()
     for seed in runs.common_seeds(row.keys):

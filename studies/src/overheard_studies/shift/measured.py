@@ -12,7 +12,6 @@ from scipy.stats import t as student
 
 from overheard.auditing.inputs import load_inputs
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.plan_code import describe_origin
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.learning.threads import one_thread
@@ -76,7 +75,7 @@ def load_series(
 
     """
     plan = runs.plans[name]
-    origin = describe_origin((plan,), load_series.__module__)
+    origin = runs.describe_origin((name,), load_series.__module__)
     origin += ", ".join(one.key for one in measures)
     path, measure = (
         runs.folder / name / "series.json",
