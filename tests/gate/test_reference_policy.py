@@ -216,3 +216,17 @@ def test_any_findings_keep_the_policy_that_is_made_of_them(
         verdicts=[auc_verdict("inconclusive", arm=arm) for arm, _ in arms],
     )
     assert check(made(found).policy, found).status == "pass"
+
+
+def test_a_reference_that_lacks_messages_is_told_that_it_fails_its_own_policy() -> None:
+    lost = {"party": "client/3", "rounds": [0], "is_unrecorded": True, "reason": "NaN"}
+    arms = [run(unrecorded=1, lost_replies=[lost])]
+    lacking = reference(arms=arms, is_recorded=True)
+    policy = made(lacking)
+    assert policy.policy.recording_incomplete
+    (warning,) = policy.warnings
+    assert warning.startswith("The reference itself fails the rule recording_incomplete: 1 of")
+    assert f"# {warning}\n" in policy_text(policy)
+    assert "\nrecording_incomplete = true\n" in policy_text(policy)
+    assert status(policy, lacking) == "fail"
+    assert not made(reference(arms=[run()], is_recorded=True)).warnings

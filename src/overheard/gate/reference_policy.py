@@ -16,6 +16,7 @@ from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING, UNTESTED
 from overheard.gate.policy import (
+    RECORDING_RULE,
     CostRule,
     EpsilonRule,
     LeakRule,
@@ -71,6 +72,9 @@ def policy_like(
     reference: FindingsDocument, path: Path, tolerance: float | None = None
 ) -> ReferencePolicy:
     """Return a policy that the reference keeps, and that a clearly worse run breaks.
+
+    Only a reference that lacks messages breaks it: see `RecordingRule`. The policy never turns
+    that rule off, as clients could then hide from every later audit; a warning says so.
 
     A threat that does not leak in the reference must not leak. Attacks must gain no more than
     the best attack of the reference did, by the upper end of its 95 % interval and the
@@ -143,6 +147,13 @@ class _PolicyMaker:
                 f"{len(self._unfailing)} of the rules on gains cannot fail, as even a perfect "
                 "attack keeps the limit. Set gain_at_most to what you accept, or make the "
                 f"policy of an audit that leaks less: {'; '.join(self._unfailing)}."
+            )
+        lacking = sum(run.unrecorded for run in self._reference.arms)
+        if lacking and self._reference.is_recorded:
+            yield (
+                f"The reference itself fails the rule {RECORDING_RULE}: {lacking} of its "
+                "messages arrived and were not recorded. Record a reference that lacks none. "
+                "To accept such messages in every later run, set recording_incomplete = false."
             )
         unchecked = [row for row in self._reference.verdicts if _is_unchecked(row)]
         if unchecked:
@@ -327,11 +338,13 @@ def policy_text(made: ReferencePolicy) -> str:
     rules = "".join(
         part
         for rule in made.policy.rules
-        # The rule on recordings is in every policy, and not in its file.
+        # The rule on recordings is no table, but a key of the policy.
         if not isinstance(rule, RecordingRule)
         for part in _rule(rule, made.reasons[rule.name])
     )
-    return f'{head}\nstraddles = "{made.policy.straddles}"\n{rules}'
+    is_whole = str(made.policy.recording_incomplete).lower()
+    keys = f'straddles = "{made.policy.straddles}"\n{RECORDING_RULE} = {is_whole}\n'
+    return f"{head}\n{keys}{rules}"
 
 
 def _rule(rule: PolicyRule, reason: str) -> Iterator[str]:
