@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Command, assert_user_error
-from tests.gate.documents import document, summary_row, verdict_row, write_document
+from tests.gate.documents import document, run, summary_row, verdict_row, write_document
 
 
 def audits(tmp_path: Path, name: str = "bare") -> tuple[Path, Path]:
@@ -12,8 +12,8 @@ def audits(tmp_path: Path, name: str = "bare") -> tuple[Path, Path]:
     folder.mkdir()
     leaks = verdict_row(arm=name, score="membership_auc")
     unclear = verdict_row("inconclusive", 0.5, arm=name, score="membership_auc")
-    before = document(summary_row(0.6, 0.7, arm=name), verdicts=[leaks])
-    after = document(summary_row(0.8, 0.9, arm=name), verdicts=[unclear])
+    before = document(summary_row(0.6, 0.7, arm=name), verdicts=[leaks], arms=[run(name)])
+    after = document(summary_row(0.8, 0.9, arm=name), verdicts=[unclear], arms=[run(name)])
     write_document(folder, before)
     return folder, write_document(tmp_path, after, "march.json")
 

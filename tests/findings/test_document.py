@@ -95,6 +95,8 @@ def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
     assert found.arm_names == ("bare", "noisy")
 
 
+LOST = {"party": "client/0", "rounds": [0, 1], "is_unrecorded": True, "reason": "NaN"}
+
 INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     "another format": (lambda: document(format="figures"), "format is not"),
     "no format": (lambda: {"version": 1}, "format is not"),
@@ -280,6 +282,18 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     "a recomputed epsilon that was not recomputed": (
         lambda: document(epsilon=[epsilon_row(pld=1.0)]),
         "epsilon.0: `is_recomputed` is false",
+    ),
+    "a verdict on an arm that was not run": (
+        lambda: document(verdicts=[verdict_row(arm="other")]),
+        "verdicts.0: there is no run of the arm 'other'",
+    ),
+    "an unrecorded message that is not counted": (
+        lambda: document(arms=[run(lost_replies=[LOST])]),
+        "arms.0: `unrecorded` is 0, but `lost_replies` lists 2",
+    ),
+    "findings of another form": (
+        lambda: document(findings=-1),
+        "findings: it is no list of objects",
     ),
     "control characters": (
         lambda: document(summary_row(better="\x1b[2J\n")),

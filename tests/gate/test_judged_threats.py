@@ -16,7 +16,9 @@ def rule(**changes: object) -> VerdictRule:
 
 
 def judged(*rows: JsonObject, rules: tuple[VerdictRule, ...] = (rule(),)) -> list[RuleVerdict]:
-    return list(threat_verdicts(rules, findings(verdicts=list(rows)), "inconclusive"))
+    arms = [run(arm) for arm in dict.fromkeys(["bare", *(str(row["arm"]) for row in rows)])]
+    now = findings(verdicts=list(rows), arms=arms)
+    return list(threat_verdicts(rules, now, "inconclusive"))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ LOST = [
 
 
 def judged(policy: Policy, *, is_recorded: bool = True, unrecorded: int = 2) -> CheckResult:
-    arms = [run(missing=1, unrecorded=unrecorded, lost_replies=LOST)]
+    arms = [
+        run(missing=1, unrecorded=unrecorded, lost_replies=LOST if unrecorded else LOST[1:])
+    ]
     return check(policy, findings(arms=arms, is_recorded=is_recorded), today=date(2026, 1, 1))
 
 

@@ -110,7 +110,7 @@ def test_rows_without_an_interval_are_left_out() -> None:
 
 
 def test_guaranteed_epsilon_must_not_grow_and_claims_must_hold() -> None:
-    runs = [run("noisy")]
+    runs = [run(), run("noisy")]
     found = reference(arms=runs, epsilon=[epsilon_row()])
     policy = made(found)
     assert [rule.guaranteed_at_most for rule in policy.policy.epsilons] == [2.0, None]
@@ -120,7 +120,7 @@ def test_guaranteed_epsilon_must_not_grow_and_claims_must_hold() -> None:
 
 
 def test_an_infinite_epsilon_is_no_limit() -> None:
-    found = reference(arms=[run("noisy")], epsilon=[epsilon_row("flawed")])
+    found = reference(arms=[run(), run("noisy")], epsilon=[epsilon_row("flawed")])
     assert made(found).policy.epsilons == ()
 
 
@@ -136,7 +136,7 @@ def test_accuracy_must_not_fall_by_more_than_the_tolerance() -> None:
 def test_a_reference_in_which_nothing_was_checked_makes_no_policy() -> None:
     rows = [auc_verdict("unchecked"), auc_verdict("unmeasured", question="shift")]
     with pytest.raises(FindingsError, match=r"no policy: .*truth\.json.*\[\[verdicts\]\]"):
-        made(reference(verdicts=rows, epsilon=[epsilon_row()], arms=[run("noisy")]))
+        made(reference(verdicts=rows, epsilon=[epsilon_row()], arms=[run(), run("noisy")]))
 
 
 def test_a_threat_without_ground_truth_gets_no_rule_and_is_named() -> None:

@@ -118,8 +118,12 @@ def _flaws(document: FindingsDocument) -> Iterator[str]:
         for row in document.refusals
         if row.kind == "failed" and not row.is_control
     }
+    arms = {run.arm for run in document.arms}
     for number, verdict in enumerate(document.verdicts):
         observers = frozenset(verdict.observers)
+        if verdict.arm not in arms:
+            name = shorten(repr(verdict.arm), 40)
+            yield f"verdicts.{number}: there is no run of the arm {name}"
         if verdict.verdict not in NO_LEAK:
             continue
         if (verdict.arm, observers, verdict.question, verdict.about) in failed:
@@ -194,6 +198,9 @@ def read_findings(path: Path) -> FindingsDocument:
             f"{path}: the findings have version {shorten(repr(version), 40)}, but this "
             f"overheard reads version {VERSION}: run the audit again"
         )
+    claims = document.get("findings")
+    if not isinstance(claims, list) or not all(isinstance(one, dict) for one in claims):
+        raise _unreadable(path, "findings: it is no list of objects")
     try:
         # Through JSON, where strict mode accepts an array for a tuple.
         parts = {

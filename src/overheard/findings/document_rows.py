@@ -471,6 +471,16 @@ class RunRow(DocumentPart):
             raise ValueError("the run is no control, but `control` says which one it is")
         return self
 
+    @model_validator(mode="after")
+    def _check_unrecorded(self) -> "RunRow":
+        listed = sum(len(one.rounds) for one in self.lost_replies if one.is_unrecorded)
+        # Of many lost replies not all are listed, and of a control none.
+        if listed > self.unrecorded:
+            raise ValueError(
+                f"`unrecorded` is {self.unrecorded}, but `lost_replies` lists {listed}"
+            )
+        return self
+
     @property
     def last_accuracy(self) -> float | None:
         """The accuracy after the last tested round; None = unknown, or no accuracy."""

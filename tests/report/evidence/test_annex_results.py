@@ -2,7 +2,7 @@
 
 from overheard.findings.number_format import SPACE
 from overheard.report.evidence.annex_results import judged_row, result_sentence
-from tests.gate.documents import epsilon_row, estimate, summary_row, verdict_row
+from tests.gate.documents import epsilon_row, estimate, run, summary_row, verdict_row
 from tests.report.evidence.annexes import annex_of, read, section_of
 
 
@@ -67,7 +67,7 @@ def test_the_summary_counts_every_verdict_once() -> None:
         verdict_row("unchecked", None, arm="c"),
         verdict_row("leaks", arm="d"),
     ]
-    text = section_of(annex_of(verdicts=verdicts), "In short")
+    text = section_of(annex_of(verdicts=verdicts, arms=[*map(run, "abcd")]), "In short")
     for part in ("Of 4 results, 1 say", "1 show that", "1 are open", "1 could not be"):
         assert part in text, part
 

@@ -27,11 +27,11 @@ def test_a_text_that_is_no_plan_does_no_harm(plan: str) -> None:
 def test_states_what_travels_in_clear() -> None:
     text = section_of(annex_of(), "Threat model")
     assert "Numbers of examples | 50 examples | bare" in text
-    nothing = section_of(annex_of(arms=[run(in_clear=[])]), "Threat model")
+    nothing = section_of(annex_of(arms=[run(in_clear=[]), run("noisy")]), "Threat model")
     assert "Nothing is sent besides weights." in nothing
 
 
 def test_controls_are_no_arms_of_their_own() -> None:
-    arms = [run(is_control=True, seed=7), run()]
+    arms = [run(is_control=True, seed=7), run(), run("noisy")]
     text = section_of(annex_of(arms=arms), "Threat model")
     assert text.count("bare | none") == 1
