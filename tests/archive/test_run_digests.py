@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.run_digests import check_run_digests, write_run_digests
+from overheard.archive.run_digests import check_run_digests, list_round, write_run_digests
 from overheard.core.errors import OutputError
 from overheard.disk.digests import TRUST_VARIABLE
 
@@ -65,11 +65,38 @@ def test_files_that_are_not_listed_may_change(run: Path) -> None:
     check_run_digests(run)
 
 
-def test_a_damaged_list_is_named(run: Path) -> None:
-    (run / "sha256.json").write_text("[]")
+@pytest.mark.parametrize("content", ["[]", "{}", '{"truth.json": "1", "truth.json": "1"}'])
+def test_a_damaged_list_is_named(run: Path, content: str) -> None:
+    (run / "sha256.json").write_text(content)
     with pytest.raises(OutputError, match=r"sha256\.json is damaged"):
         check_run_digests(run)
 
 
-def test_a_run_that_is_not_complete_has_no_list(tmp_path: Path) -> None:
-    check_run_digests(tmp_path)
+def test_of_a_run_that_is_not_complete_the_listed_rounds_are_compared(tmp_path: Path) -> None:
+    run, rounds = tmp_path, tmp_path / "transcript" / "rounds"
+    check_run_digests(run)
+    for number in (0, 1):
+        (rounds / f"r000{number}").mkdir(parents=True)
+        (rounds / f"r000{number}" / "messages.jsonl").write_text("sent")
+    list_round(run, 0)
+    check_run_digests(run)  # the process was killed before the second round was listed
+    list_round(run, 1)
+    (rounds / "r0000" / "messages.jsonl").write_text("other")
+    list_round(run, 0)  # once listed, it stays
+    with pytest.raises(OutputError, match=r"r0000/messages\.jsonl was altered"):
+        check_run_digests(run)
+
+
+def test_a_list_that_a_power_cut_left_empty_is_none(run: Path) -> None:
+    (run / "sha256.json").write_text("")
+    check_run_digests(run)
+
+
+def test_who_trusts_the_store_leaves_its_list_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sha256.json").write_text("[]")
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    list_round(tmp_path, 0)
+    write_run_digests(tmp_path)
+    assert (tmp_path / "sha256.json").read_text() == "[]"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import TRUSTED, audit
 from overheard.core.errors import AuditError
 from overheard.disk.digests import TRUST_VARIABLE
@@ -49,6 +50,19 @@ def test_an_altered_file_ends_the_audit_with_its_name(
         audit(TINY, home, resources=HERE)
     shutil.copy(tiny.folder / path.relative_to(home), path)
     assert audit(TINY, home, resources=HERE) == tiny.audit
+
+
+def test_a_round_that_was_altered_before_its_run_is_complete_is_named(tmp_path: Path) -> None:
+    def stop(step: ProgressStep) -> None:
+        if next(tmp_path.glob("runs/*/transcript/rounds/r0000/messages.jsonl"), None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(TINY, tmp_path, resources=HERE, on_step=stop)
+    (path,) = tmp_path.glob("runs/*/transcript/rounds/r*/messages.jsonl")
+    alter(path)
+    with pytest.raises(AuditError, match=f"{path} was altered .*--trust-store"):
+        audit(TINY, tmp_path, resources=HERE)
 
 
 def test_a_store_that_is_trusted_is_read_and_the_audit_says_so(

@@ -1,4 +1,6 @@
-"""The digests of a simulated run's files, in `sha256.json` beside them once it is complete.
+"""The digests of a simulated run's files, in `sha256.json` beside them.
+
+Of a run that is not complete, the list has the message lists of its rounds alone.
 
 Weights are left out, as the message lists state their digests, and so is the run time.
 """
@@ -8,19 +10,48 @@ import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
-from overheard.archive.layout import seconds_path
+from overheard.archive.layout import messages_path, seconds_path, transcript_path
+from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import OutputError
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
+from overheard.disk.links import explain_errors
 from overheard.disk.reading import read_json_text
-from overheard.disk.writing import write_text
+from overheard.disk.writing import write_text, write_unflushed
 
-_PARSER = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+_PARSER = TypeAdapter(
+    Annotated[dict[str, str], Field(min_length=1)], config=ConfigDict(strict=True)
+)
+
+TRUTH = "truth.json"
+"""The file of a run that is written last: a list with it is of a complete run."""
 
 ROUNDS = "rounds"
 """The folder of rounds in a transcript."""
+
+
+def list_round(run: Path, number: int) -> None:
+    """Add the message list of a round to the list of a run that is not complete.
+
+    The list is not flushed to the disk: after a power cut it may lack rounds, which are then
+    not compared.
+
+    Raises:
+        OutputError: if the folder cannot be read or written, or the list is damaged.
+
+    """
+    if _is_kept(run):
+        return
+    listed, path = _read_list(run), messages_path(transcript_path(run), number)
+    name = path.relative_to(run).as_posix()
+    if TRUTH not in listed and name not in listed:
+        with explain_errors(path):
+            digest = sha256_of(path)
+        content = _list_text({**listed, name: digest}).encode()
+        write_unflushed(_list_path(run), content, inside=run)
 
 
 def write_run_digests(run: Path) -> None:
@@ -30,29 +61,28 @@ def write_run_digests(run: Path) -> None:
         OutputError: if the folder cannot be read or written.
 
     """
-    if not _list_path(run).exists():
-        listed = f"{json.dumps(_found_digests(run), indent=0)}\n"
-        write_text(_list_path(run), listed, inside=run)
+    if not _is_kept(run) and TRUTH not in _read_list(run):
+        write_text(_list_path(run), _list_text(_found_digests(run)), inside=run)
 
 
 def check_run_digests(run: Path) -> None:
-    """Compare the files of a run with their digests, if it is complete.
+    """Compare the files of a run with their digests.
 
     If the store is trusted, nothing is compared.
 
     Raises:
-        OutputError: if a file differs, is missing or was added; it names the file.
+        OutputError: if a file differs or is missing, or was added to a complete run; it names
+            the file.
 
     """
-    path = _list_path(run)
-    if is_store_trusted() or not path.exists():
+    if is_store_trusted():
         return
-    try:
-        listed = _PARSER.validate_json(read_json_text(path, OutputError, inside=run))
-    except (OutputError, ValidationError) as error:
-        raise _altered(path, "is damaged", run) from error
+    listed = _read_list(run)
+    if not listed:
+        return
     found = _found_digests(run)
-    for name in sorted(listed.keys() | found.keys()):
+    added = found.keys() if TRUTH in listed else ()
+    for name in sorted(listed.keys() | added):
         if name not in found:
             raise _altered(run / name, "is missing", run)
         if name not in listed:
@@ -91,6 +121,29 @@ def _found_digests(run: Path) -> Mapping[str, str]:
             "run is trained again"
         ) from error
     return found
+
+
+def _is_kept(run: Path) -> bool:
+    """Return whether a list stays as it is, as nobody compared what it would state."""
+    return is_store_trusted() and _list_path(run).exists()
+
+
+def _read_list(run: Path) -> Mapping[str, str]:
+    """Return the digests that a run lists by the path of the file; none without a list."""
+    path = _list_path(run)
+    try:
+        # A power cut may leave an empty file.
+        if not path.exists() or (path.is_file() and not path.stat().st_size):
+            return {}
+        content = read_json_text(path, OutputError, inside=run)
+        refuse_repeated_keys(content)
+        return _PARSER.validate_json(content)
+    except (OSError, OutputError, ValueError) as error:
+        raise _altered(path, "is damaged", run) from error
+
+
+def _list_text(digests: Mapping[str, str]) -> str:
+    return f"{json.dumps(digests, indent=0)}\n"
 
 
 def _list_path(run: Path) -> Path:

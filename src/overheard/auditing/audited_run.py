@@ -7,7 +7,7 @@ from pathlib import Path
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import open_transcript
-from overheard.archive.run_digests import check_run_digests, write_run_digests
+from overheard.archive.run_digests import check_run_digests, list_round, write_run_digests
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import (
@@ -202,7 +202,7 @@ def _train_batch(
     trained = run_federations(
         federations,
         folders,
-        on_round=partial(_on_batch_round, on_round, watch, description, len(batch)),
+        on_round=partial(_on_batch_round, on_round, watch, description, folders),
         inside=home.path,
     )
     for folder in folders:
@@ -308,9 +308,11 @@ def _on_batch_round(
     on_round: Callable[[str, int], None],
     watch: Stopwatch | None,
     description: str,
-    runs: int,
+    runs: Sequence[Path],
     number: int,
 ) -> None:
     if watch is not None:
         watch.lap()
-    on_round(description, runs * (number + 1))
+    for run in runs:
+        list_round(run, number)
+    on_round(description, len(runs) * (number + 1))
