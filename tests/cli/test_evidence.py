@@ -121,7 +121,13 @@ CHANGES: list[tuple[str, Callable[[Path], object], int, int]] = [
     ("digests.json", replace_by_link, 2, 2),
     ("digests.json", replace_by_folder, 2, 2),
     # What Overheard writes beside what it publishes is not compared.
-    *((name, lambda path: path.write_text("{}"), 0, 0) for name in ("purged.json", "runs")),
+    ("purged.json", lambda path: path.write_text("{}"), 0, 0),
+    ("bank", Path.mkdir, 0, 0),
+    # A page of such a name, or a link, is no part of it.
+    ("bank", lambda path: path.write_text("x"), 0, 1),
+    ("bank", lambda path: path.symlink_to("report.html"), 0, 1),
+    ("purged.json", lambda path: path.symlink_to("report.html"), 0, 1),
+    ("purged.json", Path.mkdir, 0, 1),
 ]
 
 

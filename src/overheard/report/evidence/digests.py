@@ -33,8 +33,12 @@ EVIDENCE_FOLDER = "evidence"
 EVIDENCE_LIST = f"{EVIDENCE_FOLDER}/{DIGESTS_FILE}"
 """How the list of an audit names the list of its evidence."""
 
-NOT_PUBLISHED = frozenset({"runs", "cells", "bank", LOCK_FILE, "followed.json", "purged.json"})
-"""What else Overheard writes to the folder of an audit; it is not compared."""
+NOT_PUBLISHED = {
+    **dict.fromkeys(("runs", "cells", "bank"), stat.S_IFDIR),
+    **dict.fromkeys((LOCK_FILE, "followed.json", "purged.json"), stat.S_IFREG),
+}
+"""What else Overheard writes to the folder of an audit, and as what kind of file. It is not
+compared. Anything else of these names, such as a page or a link, counts as added."""
 
 FORMAT = "overheard digests"
 
@@ -223,10 +227,14 @@ def check_folder(folder: Path) -> CheckedFolder:
     listed = _parse_list(folder / DIGESTS_FILE, content).files
     names = {one.name for one in listed}
     is_audit = FINDINGS_FILE in names
-    known = {*names, DIGESTS_FILE, *(NOT_PUBLISHED if is_audit else ())}
+    known = {*names, DIGESTS_FILE}
     if EVIDENCE_LIST in names:
         known.add(EVIDENCE_FOLDER)
-    others = [name for name in _names_in(folder) if name not in known]
+    others = [
+        name
+        for name in _names_in(folder)
+        if name not in known and not (is_audit and _is_unpublished(folder / name))
+    ]
     return CheckedFolder(
         folder,
         sha256(content).hexdigest(),
@@ -238,6 +246,10 @@ def check_folder(folder: Path) -> CheckedFolder:
             *(CheckedFile(name, "not listed") for name in others),
         ),
     )
+
+
+def _is_unpublished(path: Path) -> bool:
+    return stat.S_IFMT(path.lstat().st_mode) == NOT_PUBLISHED.get(path.name)
 
 
 def _names_in(folder: Path) -> list[str]:
