@@ -1,18 +1,25 @@
-"""Partitions drawn anew for a threat: nothing that its observers hold is drawn again."""
+"""Partitions drawn anew keep what observers hold, and each way to read data has a digest."""
+
+from pathlib import Path
 
 import torch
 
+from overheard.auditing.inputs import AuditInputs
+from overheard.core.compute_settings import MemoryTensorCache
+from overheard.data.dataset_digest import dataset_digest
+from overheard.data.datasets.own import Own
 from overheard.data.splits.quantity import Quantity
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.plans.plan import ThreatPlan
 from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
 from overheard.questions.membership.attacks.loss_membership import LossMembership
-from tests.auditing.conftest import inputs_for
+from tests.auditing.conftest import HERE, inputs_for
 from tests.auditing.plans import (
     CLIENT_THREAT,
     DATA,
     SERVER_THREAT,
     SMALL,
+    TINY,
     replace_tables,
 )
 
@@ -64,3 +71,17 @@ def test_nothing_is_drawn_for_a_question_that_needs_no_partitions() -> None:
 def replace_attacks(threat: ThreatPlan, other: ThreatPlan) -> ThreatPlan:
     """Return the threat with the attacks of another one."""
     return threat.model_copy(update={"attacks": other.attacks})
+
+
+def test_a_file_that_is_read_in_two_ways_has_two_digests(tmp_path: Path) -> None:
+    path = tmp_path / "spare.csv"
+    lines = [f"{one % 10},{one % 10 / 9},{one}" for one in range(600)]
+    path.write_text("\n".join(("label,a,b", *lines)))
+    audited, other = Own(str(path)), Own(str(path), label="a", task="regression")
+    datasets = [source.load(tmp_path) for source in (audited, other)]
+    plan = replace_tables(TINY, data=TINY.data.model_copy(update={"source": audited}))
+    inputs = AuditInputs(plan, datasets[0], {other: datasets[1]}, HERE, MemoryTensorCache())
+    assert inputs.data_digests() == {
+        str(path): dataset_digest(datasets[0]),
+        repr(other): dataset_digest(datasets[1]),
+    }

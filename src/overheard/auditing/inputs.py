@@ -145,12 +145,16 @@ class AuditInputs:
     def data_digests(self) -> Mapping[str, str]:
         """Return the digest of each data set, the audited one first; computed once.
 
-        A data set has the name of its file or function, or else the repr of its source.
+        A data set has the name of its file or function, or else the repr of its source, as
+        every further one of the same file.
         """
         if not self._digests:
             sources = {self.plan.data.source: self.dataset, **self.auxiliary_datasets}
             for source, dataset in sources.items():
-                self._digests[_name_source(source)] = dataset_digest(dataset)
+                name = _name_source(source)
+                # One file may be read in two ways.
+                name = repr(source) if name in self._digests else name
+                self._digests[name] = dataset_digest(dataset)
         return self._digests
 
     def for_attackers(self, seed: int) -> AttackerInputs:
