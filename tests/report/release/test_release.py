@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import os
 import socket
 from dataclasses import replace
 from datetime import date
@@ -105,6 +106,20 @@ def test_a_release_can_be_verified_and_says_what_it_leaves_out(marked: tuple[Mar
     assert "Not on this page" not in page
     for one in content["left_out"]:
         assert f"{one['why']}." in page.replace("&#39;", "'")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no permissions of files")
+def test_files_of_a_release_have_the_permissions_of_the_umask(marked: tuple[Marks, Path]):
+    umask = os.umask(0)
+    os.umask(umask)
+    _, out = marked
+    modes = {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))}
+    wrong = {path for path, mode in modes.items() if mode != allowed(path) & ~umask}
+    assert wrong == set()
+
+
+def allowed(path: Path) -> int:
+    return 0o777 if path.is_dir() else 0o666
 
 
 def test_the_same_audit_gives_the_same_bytes_again(marked: tuple[Marks, Path]):

@@ -140,11 +140,16 @@ class CheckedFolder:
         return next((one.state for one in self.files if one.name == name), "not listed")
 
 
-def write_digests(folder: Path, names: Iterable[str]) -> None:
+def write_digests(folder: Path, names: Iterable[str], *, is_private: bool = True) -> None:
     """Write the digests of these files of a folder to its `digests.json`.
 
     The same files give the same bytes. Files that do not exist are left out. The list of
     evidence that was made from the same findings stays listed.
+
+    Args:
+        folder: the folder.
+        names: the names of the files.
+        is_private: whether the list is for the user alone, see `write_bytes`.
 
     Raises:
         OutputError: if the folder cannot be written.
@@ -156,11 +161,15 @@ def write_digests(folder: Path, names: Iterable[str]) -> None:
     earlier = _listed_earlier(folder)
     if any(one in files for one in earlier if one.name == FINDINGS_FILE):
         files += [one for one in earlier if one.name == EVIDENCE_LIST]
-    _write_list(folder, files)
+    _write_list(folder, files, is_private=is_private)
 
 
-def list_evidence(folder: Path) -> None:
+def list_evidence(folder: Path, *, is_private: bool) -> None:
     """Add the list of the evidence in the folder of an audit to the list of the audit.
+
+    Args:
+        folder: the folder of the audit.
+        is_private: whether the list is for the user alone, see `write_bytes`.
 
     Raises:
         OutputError: if a list is missing or damaged, or the folder cannot be written.
@@ -168,7 +177,8 @@ def list_evidence(folder: Path) -> None:
     """
     listed = _parse_list(folder / DIGESTS_FILE, _read_list(folder / DIGESTS_FILE))
     files = [one for one in listed.files if one.name != EVIDENCE_LIST]
-    _write_list(folder, [*files, _digest_file(folder / EVIDENCE_LIST, EVIDENCE_LIST)])
+    files.append(_digest_file(folder / EVIDENCE_LIST, EVIDENCE_LIST))
+    _write_list(folder, files, is_private=is_private)
 
 
 def _listed_earlier(folder: Path) -> Collection[FileDigest]:
@@ -186,13 +196,14 @@ def _digest_file(path: Path, name: str) -> FileDigest:
         return FileDigest(name=name, sha256=file_digest(file, "sha256").hexdigest(), size=size)
 
 
-def _write_list(folder: Path, files: Iterable[FileDigest]) -> None:
+def _write_list(folder: Path, files: Iterable[FileDigest], *, is_private: bool) -> None:
     content = {
         "format": FORMAT,
         "version": VERSION,
         "files": [one.model_dump() for one in files],
     }
-    write_text(folder / DIGESTS_FILE, json.dumps(content, indent=1) + "\n", inside=folder)
+    text = json.dumps(content, indent=1) + "\n"
+    write_text(folder / DIGESTS_FILE, text, inside=folder, is_private=is_private)
 
 
 def check_published(folder: Path) -> tuple[CheckedFolder, ...]:

@@ -121,14 +121,19 @@ def read_officer_words(folder: Path) -> OfficerWords:
     return read_toml(OfficerWords, path, "list of the officer's statements")
 
 
-def write_officer_file(folder: Path) -> None:
+def write_officer_file(folder: Path, *, is_private: bool = True) -> None:
     """Write an empty file to fill in, unless there is one.
+
+    Args:
+        folder: the folder of the evidence.
+        is_private: whether it is for the user alone, see `write_bytes`.
 
     Raises:
         OutputError: if the folder cannot be written.
 
     """
-    write_new_text(folder / OFFICER_FILE, EMPTY_FILE, inside=folder)
+    path = folder / OFFICER_FILE
+    write_new_text(path, EMPTY_FILE, inside=folder, is_private=is_private)
 
 
 EMPTY_FILE = '''\

@@ -54,7 +54,9 @@ class WrittenEvidence:
     sha256: str
 
 
-def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
+def write_evidence(
+    folder: Path, out: Path, made_on: date, *, is_private: bool = True
+) -> WrittenEvidence:
     """Write the evidence on the audit in a folder.
 
     The same audit, officer's words and day give the same bytes. The officer's file is written
@@ -64,6 +66,7 @@ def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
         folder: the folder of the audit, with `findings.json`.
         out: the folder to write to; new, empty, or with evidence that is made anew.
         made_on: the day that the annex states.
+        is_private: whether the files are for the user alone, see `write_bytes`.
 
     Raises:
         FindingsError: if there are no valid findings, or a file of the audit was changed.
@@ -75,13 +78,14 @@ def write_evidence(folder: Path, out: Path, made_on: date) -> WrittenEvidence:
     _check_out(out)
     findings = read_findings(folder / FINDINGS_FILE)
     audit_files = _check_audit(folder)
-    make_folder(out, inside=folder if out.is_relative_to(folder) else out)
-    write_officer_file(out)
+    inside = folder if out.is_relative_to(folder) else out
+    make_folder(out, inside=inside, is_private=is_private)
+    write_officer_file(out, is_private=is_private)
     words = read_officer_words(out)
-    _write_files(out, findings, words, audit_files, made_on.isoformat())
+    _write_files(out, findings, words, audit_files, made_on.isoformat(), is_private=is_private)
     covering = out
     if out.resolve() == (folder / EVIDENCE_FOLDER).resolve():
-        list_evidence(folder)
+        list_evidence(folder, is_private=is_private)
         covering = folder
     unstated = _unstated(findings, words)
     return WrittenEvidence(out, unstated, check_folder(covering).sha256)
@@ -110,13 +114,16 @@ def _write_files(
     words: OfficerWords,
     audit_files: CheckedFolder,
     made_on: str,
+    *,
+    is_private: bool,
 ) -> None:
     annex = make_annex(findings, words, audit_files, made_on)
-    write_text(out / "annex.html", annex_as_html(annex), inside=out)
-    write_bytes(out / "annex.pdf", annex_as_pdf(annex), inside=out)
+    page = annex_as_html(annex)
+    write_text(out / "annex.html", page, inside=out, is_private=is_private)
+    write_bytes(out / "annex.pdf", annex_as_pdf(annex), inside=out, is_private=is_private)
     crate = ro_crate(out, findings, words, audit_files, made_on)
-    write_text(out / RO_CRATE_FILE, crate, inside=out)
-    write_digests(out, (*FILE_FACTS, RO_CRATE_FILE))
+    write_text(out / RO_CRATE_FILE, crate, inside=out, is_private=is_private)
+    write_digests(out, (*FILE_FACTS, RO_CRATE_FILE), is_private=is_private)
 
 
 def _check_out(out: Path) -> None:

@@ -91,6 +91,7 @@ def _run(row: RunRow) -> ArmRun:
         in_clear=tuple(MetadataItem(one.kind, one.text) for one in row.in_clear),
         are_defenses_known=row.are_defenses_known,
         utility=row.utility,
+        unrecorded=row.unrecorded,
         clients=row.clients,
     )
 

@@ -78,7 +78,8 @@ def write_release(
 ) -> WrittenRelease:
     """Write what may leave of an audit to a folder of its own.
 
-    The same audit, settings and day give the same bytes.
+    The same audit, settings and day give the same bytes. The umask decides who may read them,
+    as they are made to be handed on.
 
     Args:
         folder: the folder of the audit.
@@ -109,10 +110,10 @@ def write_release(
         RELEASE_FILE: _release_json(settings, released.left_out),
         **more(document),
     }
-    make_folder(out, inside=out)
+    make_folder(out, inside=out, is_private=False)
     for name, content in contents.items():
-        write_text(out / name, content, inside=out)
-    write_digests(out, contents)
+        write_text(out / name, content, inside=out, is_private=False)
+    write_digests(out, contents, is_private=False)
     _write_evidence(folder, out, today)
     names = client_names(found, claims)
     kept = () if settings.with_names else _remaining(names, text)
@@ -191,8 +192,9 @@ def _write_evidence(folder: Path, out: Path, today: date) -> None:
     words = read_officer_words(folder / EVIDENCE)
     stated = {name: text for name, text in words.model_dump().items() if text}
     if stated:
-        write_text(out / EVIDENCE / OFFICER_FILE, tomli_w.dumps(stated), inside=out)
-    write_evidence(out, out / EVIDENCE, today)
+        text = tomli_w.dumps(stated)
+        write_text(out / EVIDENCE / OFFICER_FILE, text, inside=out, is_private=False)
+    write_evidence(out, out / EVIDENCE, today, is_private=False)
 
 
 def _remaining(names: frozenset[str], text: str) -> tuple[str, ...]:
