@@ -177,7 +177,7 @@ def flower_replies(scale: int) -> dict[str, HostileReply]:  # noqa: PLR0915 - a 
         )
     with_metrics("name of another node", {"num-examples": 5, "partition-id": 0}, "recorded")
     with_metrics("name of many digits", {"num-examples": 5, "partition-id": huge}, "recorded")
-    at_limit = {f"m{number}": 0.5 for number in range(9_900)}
+    at_limit = {f"m{number}": 0.5 for number in range(11_900)}
     with_metrics("metrics at the limit", at_limit, "recorded")
     with_config("texts at the limit", dict.fromkeys(at_limit, "[1, 2]" * 10), "recorded")
     with_config("many texts", {f"t{number}": "x" for number in range(scale)})

@@ -97,7 +97,7 @@ def nvflare_results(scale: int) -> dict[str, HostileResult]:  # noqa: PLR0915 - 
     many = {f"m{number}": 0.5 for number in range(scale)}
     with_meta("many metrics", **many)
     with_meta("many nested metrics", values=many)
-    at_limit = [f"m{number}" for number in range(9_900)]
+    at_limit = [f"m{number}" for number in range(11_900)]
     with_meta("texts at the limit", "recorded", values=dict.fromkeys(at_limit, "[1, 2]"))
     with_meta("long list", losses=[0.5] * scale)
     with_meta("long array", losses=np.broadcast_to(np.float32(1), 10**9))

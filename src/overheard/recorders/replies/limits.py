@@ -12,8 +12,10 @@ import numpy as np
 
 from overheard.recorders.replies.differences import UnstorableError
 
-MAX_VALUES = 10_000
-"""Most values of a reply beside its tensors: numbers, texts, and the members of lists."""
+MAX_VALUES = 12_000
+"""Most values of a reply beside its tensors: numbers, texts, and the members of lists.
+
+A sweep of 10,000 settings fits, with some values beside it."""
 
 MAX_RECORDS = 1000
 """Most groups of tensors and values into which a reply is divided."""
