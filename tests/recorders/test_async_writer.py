@@ -134,6 +134,10 @@ def fail() -> MessageBody:
     raise RuntimeError("gone\nwrong")
 
 
+def leave() -> MessageBody:
+    raise SystemExit(3)
+
+
 def test_records_invalid_messages_as_unstored_with_the_reason(
     tmp_path: Path,
 ) -> None:
@@ -144,14 +148,15 @@ def test_records_invalid_messages_as_unstored_with_the_reason(
         Update({"weight": torch.zeros(3)}),
     )
     scribe.write(client(0), TO_SERVER, fail)
+    scribe.write(client(0), TO_SERVER, leave)
     scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
     scribe.close()
     unstored = [body for body in bodies(tmp_path) if isinstance(body, UnstoredMessage)]
     reasons = [body.reason for body in unstored]
-    assert [body.kind for body in unstored] == ["weights", "weights", "other"]
+    assert [body.kind for body in unstored] == ["weights", "weights", "other", "other"]
     assert "NaN" in reasons[0]
     assert "not those of the broadcast" in reasons[1]
-    assert reasons[2] == "RuntimeError: gone wrong"
+    assert reasons[2:] == ["RuntimeError: gone wrong", "SystemExit: 3"]
     assert isinstance(bodies(tmp_path)[-1], Update)
     assert scribe.stopped is None
 

@@ -341,8 +341,8 @@ class _Queue:
                 if self._check is not None:
                     self._check.warn()
             self._mark_end()
-        # No error may reach the run.
-        except Exception as error:
+        # No error may reach the run, and none may end the thread without a word.
+        except BaseException as error:
             self.stop(_describe_error(error))
         finally:
             self._resumed.close()
@@ -363,8 +363,9 @@ class _Queue:
     ) -> None:
         try:
             content, left_out = _drop_non_floating(body())
-        # The error comes from the content, not from the recording.
-        except Exception as error:
+        # The error comes from the content, not from the recording: whatever it is, such as
+        # SystemExit, since Ctrl-C is raised in the main thread alone.
+        except BaseException as error:
             content, left_out = make_unstored(error), ()
         round_ = self._round(left_out)
         message = Message(self._number(), sender, readers, content, times)
@@ -374,7 +375,7 @@ class _Queue:
         except OutputError:
             raise
         # Any other error comes from the content.
-        except Exception as error:
+        except BaseException as error:
             self._messages.append(round_.record(replace(message, body=make_unstored(error))))
 
     def _close_round(self) -> None:
@@ -469,7 +470,7 @@ def _give_up() -> UnstoredMessage:
     return UnstoredMessage("other", TOO_SLOW)
 
 
-def make_unstored(error: Exception) -> UnstoredMessage:
+def make_unstored(error: BaseException) -> UnstoredMessage:
     """Return what is stored in place of a message whose content raised an error."""
     kind: UnstoredKind = "weights" if isinstance(error, ValueError) else "other"
     if isinstance(error, UnstorableError):
@@ -477,7 +478,7 @@ def make_unstored(error: Exception) -> UnstoredMessage:
     return UnstoredMessage(kind, _describe_error(error))
 
 
-def _describe_error(error: Exception) -> str:
+def _describe_error(error: BaseException) -> str:
     """Describe an error on one line; its text may quote what a party sent."""
     text = printable_excerpt(" ".join(str(error).split()))
     if isinstance(error, AuditError | ValueError):
