@@ -73,7 +73,6 @@ READERS = {
     "archive.tensor_cache": {"json.loads"},
     "auditing.purging.due_purges": {"json.loads", "open"},
     "disk.open_folder": {"open"},
-    "report.release.released_findings": {"read_bytes"},
 }
 """The modules that may read files or parse texts themselves, and by which calls."""
 

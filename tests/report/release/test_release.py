@@ -38,6 +38,7 @@ def released(
     """Write findings and their release, and read the released findings."""
     folder.mkdir()
     write_document(folder, content)
+    write_digests(folder, ("findings.json",))
     written = write_release(folder, folder / "out", settings, TODAY)
     return written, read_findings(folder / "out" / "findings.json")
 
@@ -231,7 +232,10 @@ def test_observers_are_numbered_in_the_order_of_the_plan(tmp_path: Path):
 
 def test_refuses_changed_findings_and_folders_of_others(tmp_path: Path):
     write_document(tmp_path, document())
-    write_digests(tmp_path, ("findings.json",))
+    with pytest.raises(OutputError, match=r"digests\.json: there is no such file"):
+        write_release(tmp_path, tmp_path / "out", DEFAULT, TODAY)
+    (tmp_path / "plan.toml").write_text("seeds = [0]\n")
+    write_digests(tmp_path, ("findings.json", "plan.toml"))
     with pytest.raises(OutputError, match="is the folder of the audit"):
         write_release(tmp_path, tmp_path, DEFAULT, TODAY)
     (tmp_path / "loop").symlink_to("loop")
@@ -241,6 +245,10 @@ def test_refuses_changed_findings_and_folders_of_others(tmp_path: Path):
     (tmp_path / "other" / "mine.txt").write_text("mine")
     with pytest.raises(OutputError, match="nor a release"):
         write_release(tmp_path, tmp_path / "other", DEFAULT, TODAY)
+    (tmp_path / "plan.toml").write_text("seeds = [1]\n")
+    with pytest.raises(FindingsError, match=r"plan\.toml: was changed"):
+        write_release(tmp_path, tmp_path / "out", DEFAULT, TODAY)
+    (tmp_path / "plan.toml").write_text("seeds = [0]\n")
     write_document(tmp_path, document(title="Another"))
     with pytest.raises(FindingsError, match="was changed"):
         write_release(tmp_path, tmp_path / "out", DEFAULT, TODAY)

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from io import BufferedReader
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Annotated, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from overheard.archive.repeated_keys import refuse_repeated_keys
-from overheard.core.errors import OutputError
+from overheard.core.errors import FindingsError, OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
@@ -222,6 +222,29 @@ def check_published(folder: Path) -> tuple[CheckedFolder, ...]:
     path = inner / DIGESTS_FILE
     has_evidence = path.is_file() and not inner.is_symlink() and not path.is_symlink()
     return (first, check_folder(inner)) if has_evidence else (first,)
+
+
+def check_unchanged(folder: Path) -> CheckedFolder:
+    """Return the files of an audit that are as it wrote them; evidence in it is left out.
+
+    Raises:
+        FindingsError: if a file was changed, replaced or removed.
+        OutputError: if there is no list of digests, or it is damaged.
+
+    """
+    checked = check_folder(folder)
+    files = tuple(
+        one for one in checked.files if one.name not in (EVIDENCE_LIST, EVIDENCE_FOLDER)
+    )
+    for one in files:
+        if one.state not in ("as written", "not listed"):
+            raise FindingsError(
+                f"{folder / one.name}: was changed after the audit wrote it (state: "
+                f"{one.state}), so that nothing is made of it: restore the file from a copy, "
+                "or run `overheard audit` again with the same plan and folder, which reuses "
+                "all results"
+            )
+    return replace(checked, files=files)
 
 
 def check_folder(folder: Path) -> CheckedFolder:

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from html import escape
@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import final
 
-from overheard.core.errors import FindingsError, OutputError
+from overheard.core.errors import OutputError
 from overheard.disk.folders import make_folder
 from overheard.disk.writing import write_bytes, write_text
 from overheard.drawing.figures import ReportTable
@@ -19,10 +19,10 @@ from overheard.report.evidence.annex import Annex, make_annex
 from overheard.report.evidence.annex_pdf import annex_as_pdf
 from overheard.report.evidence.digests import (
     EVIDENCE_FOLDER,
-    EVIDENCE_LIST,
     FINDINGS_FILE,
     CheckedFolder,
     check_folder,
+    check_unchanged,
     list_evidence,
     write_digests,
 )
@@ -77,7 +77,7 @@ def write_evidence(
     """
     _check_out(out)
     findings = read_findings(folder / FINDINGS_FILE)
-    audit_files = _check_audit(folder)
+    audit_files = check_unchanged(folder)
     inside = folder if out.is_relative_to(folder) else out
     make_folder(out, inside=inside, is_private=is_private)
     write_officer_file(out, is_private=is_private)
@@ -89,23 +89,6 @@ def write_evidence(
         covering = folder
     unstated = _unstated(findings, words)
     return WrittenEvidence(out, unstated, check_folder(covering).sha256)
-
-
-def _check_audit(folder: Path) -> CheckedFolder:
-    """Return the files of an audit; earlier evidence in its folder is left out."""
-    checked = check_folder(folder)
-    files = tuple(
-        one for one in checked.files if one.name not in (EVIDENCE_LIST, EVIDENCE_FOLDER)
-    )
-    for one in files:
-        if one.state not in ("as written", "not listed"):
-            raise FindingsError(
-                f"{folder / one.name}: was changed after the audit wrote it (state: "
-                f"{one.state}), so that the audit is no evidence: restore the file from a "
-                "copy, or run `overheard audit` again with the same plan and folder, which "
-                "reuses all results"
-            )
-    return replace(checked, files=files)
 
 
 def _write_files(

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
 from overheard.core.parties import COHORT, Party, is_client
-from overheard.disk.reading import parse_json
+from overheard.disk.limits import FINDINGS
+from overheard.disk.reading import JSON_BYTE, parse_json, read_small_file
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import (
     ClearTextRow,
@@ -87,11 +88,8 @@ def read_claims(path: Path) -> tuple[FindingRow, ...]:
         FindingsError: if they cannot be read.
 
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FindingsError(f"{path}: cannot be read: {error.strerror}") from error
-    rows = parse_json(content, str(path), FindingsError).get("findings", [])
+    content = read_small_file(path, FindingsError, part=FINDINGS, weight=JSON_BYTE)
+    rows = parse_json(content, str(path), FindingsError, part=FINDINGS).get("findings", [])
     try:
         return tuple(FindingRow.model_validate_json(json.dumps(one)) for one in rows)
     except ValidationError as error:
@@ -267,37 +265,28 @@ class _Release:
         )
 
     def _refusal(self, row: RefusalRow) -> RefusalRow:
-        attack = self._attacks.rename(row.attack)
-        return row.model_copy(
-            update={
-                "observers": self._names.rename_all(row.observers),
-                "attack": attack,
-                "settings": "",
-                "part": "",
-                "label": attack,
-                "target": self._names.rename(row.target),
-                "missing": safe_missing(row.missing, row.kind),
-            }
-        )
+        missing = safe_missing(row.missing, row.kind)
+        return row.model_copy(update={**self._safe_cell(row), "missing": missing})
 
     def _claim(self, row: FindingRow) -> FindingRow:
-        attack = self._attacks.rename(row.attack)
         names = {
             "candidates": row.candidates if self._settings.with_names else (),
             "true_user": row.true_user if self._settings.with_names else None,
         }
-        return row.model_copy(
-            update={
-                "observers": self._names.rename_all(row.observers),
-                "attack": attack,
-                "settings": "",
-                "part": "",
-                "label": attack,
-                "target": self._names.rename(row.target),
-                "doubt": WITHHELD if row.doubt else row.doubt,
-                **names,
-            }
-        )
+        doubt = WITHHELD if row.doubt else row.doubt
+        return row.model_copy(update={**self._safe_cell(row), **names, "doubt": doubt})
+
+    def _safe_cell(self, row: RefusalRow | FindingRow) -> Mapping[str, object]:
+        """Return who observes whom by which attack, without names and settings."""
+        attack = self._attacks.rename(row.attack)
+        return {
+            "observers": self._names.rename_all(row.observers),
+            "attack": attack,
+            "settings": "",
+            "part": "",
+            "label": attack,
+            "target": self._names.rename(row.target),
+        }
 
     def _left_out(self, small: Iterable[VerdictRow]) -> Iterable[LeftOut]:
         """Yield what was left out, each thing once."""

@@ -12,7 +12,7 @@ from typing import final
 
 import tomli_w
 
-from overheard.core.errors import FindingsError, OutputError
+from overheard.core.errors import OutputError
 from overheard.disk.folders import make_folder
 from overheard.disk.writing import write_text
 from overheard.findings.audit import Audit
@@ -24,9 +24,8 @@ from overheard.report.evidence.annex_epsilon import (
     mechanism_sentences,
 )
 from overheard.report.evidence.digests import (
-    DIGESTS_FILE,
     FINDINGS_FILE,
-    check_folder,
+    check_unchanged,
     write_digests,
 )
 from overheard.report.evidence.officer import OFFICER_FILE, read_officer_words
@@ -89,13 +88,14 @@ def write_release(
         more: returns the texts of further files by name, from the released findings.
 
     Raises:
-        FindingsError: if there are no valid findings, or they were changed.
-        OutputError: if the output folder holds other files or cannot be written.
+        FindingsError: if there are no valid findings, or a file of the audit was changed.
+        OutputError: if the audit has no list of digests, or the output folder holds other
+            files or cannot be written.
 
     """
     _check_out(folder, out)
-    _refuse_changed(folder)
     found = read_findings(folder / FINDINGS_FILE)
+    check_unchanged(folder)
     claims = read_claims(folder / FINDINGS_FILE)
     released = release_findings(found, claims, settings)
     audit = released_audit(released.document)
@@ -169,18 +169,6 @@ def _check_out(folder: Path, out: Path) -> None:
     if not out.is_dir() or any(out.iterdir()):
         raise OutputError(
             f"{out}: is neither empty nor a release: choose another folder with --out"
-        )
-
-
-def _refuse_changed(folder: Path) -> None:
-    """Refuse findings that were changed after the audit wrote them."""
-    if not (folder / DIGESTS_FILE).exists():
-        return
-    if check_folder(folder).state_of(FINDINGS_FILE) == "changed":
-        raise FindingsError(
-            f"{folder / FINDINGS_FILE}: was changed after the audit wrote it: restore the file "
-            "from a copy, or run `overheard audit` again with the same plan and folder, which "
-            "reuses all results"
         )
 
 
