@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from overheard.archive.tensor_files import (
 )
 from overheard.archive.weights import StoredWeights, tensor_shapes
 from overheard.core.errors import TranscriptError
+from overheard.disk.digests import TRUST_VARIABLE
 
 # In an order that is neither alphabetical nor by size.
 WEIGHTS = {"b": torch.tensor([1.0, 2.0]), "c": torch.tensor(3.0), "a": torch.ones(2, 3)}
@@ -55,6 +57,18 @@ def test_a_file_that_changed_is_read_anew(weights: StoredWeights) -> None:
     assert weights["c"] == 3.0
     weights.path.write_bytes(to_safetensors(WEIGHTS | {"c": torch.tensor(4.0)}))
     assert weights["c"] == 4.0
+
+
+def test_a_file_that_was_read_without_a_comparison_is_compared_later(
+    weights: StoredWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_old(weights)
+    stated = replace(weights, sha256="0" * 64)
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    assert stated["c"] == 3.0
+    monkeypatch.delenv(TRUST_VARIABLE)
+    with pytest.raises(TranscriptError, match="was altered"):
+        stated["c"]
 
 
 def make_old(weights: StoredWeights) -> None:
