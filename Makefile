@@ -14,7 +14,7 @@ TORCH = torch==2.13.0
 # than the rest of an installation.
 INSTALL = $(BIN)/pip install --quiet --no-compile
 # The version of every other package, with the hashes of its files: all of them, the part that
-# audits need, and those that build Overheard.
+# audits need, those that build Overheard, and those that build the documentation site anew.
 LOCKED = --require-hashes --no-deps --requirement locks
 # Builds with what build.txt has, which is installed before.
 BUILD = $(INSTALL) --no-deps --editable
@@ -26,6 +26,7 @@ define write-locks
 	$(COMPILE) pyproject.toml --extra dp --constraint $(1)/all.txt --output-file $(1)/audit.txt
 	sed -n '/^\[build-system\]/,/^$$/s/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | \
 		$(COMPILE) - --constraint $(1)/all.txt --output-file $(1)/build.txt
+	echo zensical | $(COMPILE) - --constraint $(1)/all.txt --output-file $(1)/site.txt
 endef
 # One thread a process: two threads of torch beside another busy process are very slow.
 export OMP_NUM_THREADS ?= 1
@@ -92,8 +93,19 @@ lint: install ## run ruff, mypy strict and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# MkDocs Material is no longer developed. Its successor must build the same pages, where it installs.
+$(VENV)/site/installed: locks/site.txt | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/site
+	$(VENV)/site/bin/pip install --quiet --no-deps --require-hashes --requirement locks/site.txt
+	touch $@
+
 docs: install ## build the documentation site: site/index.html
+	$(BIN)/python -m website
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@if $(MAKE) --silent $(VENV)/site/installed; then \
+		sed 's|^docs_dir: build/|docs_dir: |' mkdocs.yml >build/mkdocs.yml; \
+		$(VENV)/site/bin/zensical build --strict --config-file build/mkdocs.yml; \
+	else echo 'zensical does not install here: only MkDocs has built the site'; fi
 
 check: ## run everything that CI checks
 	$(MAKE) --jobs=2 lint check-locks docs deployments

@@ -4,9 +4,6 @@ import posixpath
 import re
 from pathlib import Path
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-
 ROOT = Path(__file__).parent.parent
 
 FOLDERS = ("examples", "plans", "studies")
@@ -21,13 +18,14 @@ DOCS = "docs/"
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
 
-def add_repository_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the examples, the plans and the journals, at their path in the repository."""
+def shown_files() -> list[Path]:
+    """Return the examples, the plans and the journals, in order."""
     examples = [path for folder in ("examples", "plans") for path in (ROOT / folder).rglob("*")]
-    for path in sorted([*examples, *ROOT.glob(JOURNALS)]):
-        if path.suffix in SUFFIXES and "tests" not in path.parts:
-            name = path.relative_to(ROOT).as_posix()
-            files.append(File.generated(config, name, abs_src_path=str(path)))
+    return [
+        path
+        for path in sorted([*examples, *ROOT.glob(JOURNALS)])
+        if path.suffix in SUFFIXES and "tests" not in path.parts
+    ]
 
 
 def rewrite_links(markdown: str, page: str) -> str:

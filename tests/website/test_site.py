@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.report.browsers import ARGUMENTS, BROWSER
+from website.site_pages import write_site_pages
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,14 +54,19 @@ class _Page(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    write_site_pages(folder / "build" / "pages")
+    shutil.copyfile(ROOT / "mkdocs.yml", folder / "mkdocs.yml")
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        cwd=folder,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "WARNING" not in done.stderr
-    return folder
+    return folder / "site"
 
 
 @pytest.fixture(scope="session")
