@@ -180,6 +180,9 @@ def flower_replies(scale: int) -> dict[str, HostileReply]:  # noqa: PLR0915 - a 
     at_limit = {f"m{number}": 0.5 for number in range(11_900)}
     with_metrics("metrics at the limit", at_limit, "recorded")
     with_config("texts at the limit", dict.fromkeys(at_limit, "[1, 2]" * 10), "recorded")
+    with_config("numbers in texts", {
+        f"t{number}": f"[{'1,' * 4990}1]" for number in range(99)
+    }, "recorded")  # fmt: skip
     with_config("many texts", {f"t{number}": "x" for number in range(scale)})
     with_config("long text", {"t": "[" * 100 * scale}, "recorded")
     with_config("long bytes", {"t": bytes(1000 * scale)}, "recorded")

@@ -41,6 +41,15 @@ def test_names_list_items_duplicate_metrics_and_unrecorded_values() -> None:
     assert found.texts == ("note",)
 
 
+def test_texts_list_no_more_numbers_than_a_reply_may_have_values() -> None:
+    # Two texts of 4,990 numbers fit, and none from the third one on.
+    texts = {f"t{place}": f"[{'1,' * 4989}1]" for place in range(3)} | {"last": "[1, 2]"}
+    found = read_answer_metadata({"c": {**texts, "loss": 0.5}})
+    assert len(found.metrics) == 2 * 4990 + 1
+    assert found.metrics["loss"] == 0.5
+    assert found.texts == ("t2", "last")
+
+
 def test_sanitises_untrusted_names() -> None:
     assert sanitize_text("loss\x1b[2J\udc80") == "loss?[2J?"
     assert sanitize_text("x" * 300) == "x" * 200 + "..."

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from overheard.recorders.replies.limits import PLAIN_NUMBERS
+from overheard.recorders.replies.limits import MAX_VALUES, PLAIN_NUMBERS
 
 SIZE_KEYS = ("num-examples", "num_examples")
 """Names under which Flower's current and earlier strategies look for the number of examples."""
@@ -56,14 +56,15 @@ def separate_values(
     """Separate the values of a reply into its number of examples, its metrics and its texts.
 
     A text that is a list or a dictionary of numbers, such as "[12, 0, 31]", is taken for these
-    numbers: `name[0]`, ... or `name.key`.
+    numbers: `name[0]`, ... or `name.key`. From the first text on with which there were more
+    than `MAX_VALUES` values, no text is.
 
     Args:
         values: the values, with sanitized names.
         sizes: names of the number of examples; the first valid one is used.
 
     """
-    values = [one for value in values for one in read_numbers_of_text(*value)]
+    values = _read_texts(list(values))
     examples, size = None, ""
     for name in sizes:
         number = next((value for key, value in values if key == name), None)
@@ -84,6 +85,17 @@ def separate_values(
         else:
             unrecorded.append(name)
     return AnswerMetadata(examples, metrics, tuple(texts)[:MAX_TEXTS], tuple(unrecorded), size)
+
+
+def _read_texts(values: Sequence[NamedValue]) -> list[NamedValue]:
+    """Return values in which texts are replaced by the numbers that they list."""
+    read, more, is_full = list[NamedValue](), MAX_VALUES - len(values), False
+    for value in values:
+        numbers = [value] if is_full else list(read_numbers_of_text(*value))
+        more -= len(numbers) - 1
+        is_full = is_full or more < 0
+        read += [value] if is_full else numbers
+    return read
 
 
 def read_numbers_of_text(name: str, value: object) -> Iterator[NamedValue]:
