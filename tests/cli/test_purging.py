@@ -90,7 +90,11 @@ def test_results_stay_readable_and_nothing_is_resumed(
     assert_user_error(again, "was purged on", "nothing can be resumed", "--out")
     shown = overheard("show", audited / "runs" / "no_defense-seed0")
     assert_user_error(shown, "was purged on", "its results stay readable")
-    for command in (("check", audited, "--like", audited), ("compare", audited, audited)):
+    for command in (
+        ("check", audited, "--like", audited),
+        ("compare", audited, audited),
+        ("evidence", audited),
+    ):
         said = overheard(*command)
         assert said.code == 0
         assert "was purged on" in said.err

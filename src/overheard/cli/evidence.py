@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.options import JsonOption, QuietOption
+from overheard.cli.purging import print_purge
 from overheard.cli.terminal import escaped_text
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -74,6 +75,7 @@ def evidence(
     from overheard.report.evidence.officer import OFFICER_FILE
     from overheard.report.evidence.write import write_evidence
 
+    print_purge(folder, quiet=quiet)
     today = datetime.now(UTC).date()
     written = write_evidence(folder, out or folder / EVIDENCE_FOLDER, today)
     if quiet:
