@@ -81,3 +81,40 @@ def test_the_bill_of_materials_is_that_of_the_locks(tmp_path: Path):
     audit = (ROOT / "locks/audit.txt").read_text(encoding="utf-8")
     required = {one["name"] for one in components if one["scope"] == "required"}
     assert required == {name for name, _ in LOCKED.findall(audit)} | {"torch"}
+
+
+SKIPPED = {"name": "torch", "skip_reason": "not found"}
+
+FLAWED = {
+    "name": "jinja2",
+    "version": "2.4.1",
+    "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.10.1"]}],
+}
+
+SOUND = {"name": "numpy", "version": "2.4.0", "vulns": []}
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "said"),
+    [
+        (None, 0, "nothing was checked: no route to host"),
+        ([SOUND], 0, "Packages checked: 1. Flaws: 0.\n"),
+        ([SOUND, FLAWED], 1, "jinja2 2.4.1: PYSEC-1, mended in 2.10.1"),
+        (
+            [SKIPPED],
+            0,
+            "checked: 0. Flaws: 0.\nNot checked, as the list of flaws lacks them: 1, torch.",
+        ),
+    ],
+)
+def test_the_search_for_flaws_says_what_it_could_not_check(
+    tmp_path: Path, packages: list[dict[str, object]] | None, code: int, said: str
+):
+    report, log = tmp_path / "flaws.json", tmp_path / "flaws.log"
+    log.write_text("Traceback:\nno route to host\n")
+    if packages is not None:
+        report.write_text(json.dumps({"dependencies": packages, "fixes": []}))
+    command = [sys.executable, ROOT / "locks/flaws.py", report, log]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (code, "")
+    assert said in run.stdout
