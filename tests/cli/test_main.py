@@ -83,7 +83,7 @@ def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path:
         said,
         f"{plan}: 3 errors to fix",
         "data.clinets: Extra inputs are not permitted: did you mean 'clients'?",
-        "training.rounds: Input should be a valid integer",
+        "training.rounds: must be a whole number, got '2'",
         "training.model: did you mean 'logistic'? name one of",
     )
     assert not (tmp_path / "out").exists()

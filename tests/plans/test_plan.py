@@ -244,9 +244,9 @@ def shift(settings: str, rounds: int = 9) -> str:
         ("shares = [0.5, 0.2]", "data.shifts.0", "sum to 1"),
         ("weights = [-1, 2]", "data.shifts.0", "0 or more each and not all 0"),
         ("weights = [1, 2], shares = [0.5, 0.5]", "data.shifts.0", "be combined with shares"),
-        ("over = 0", "data.shifts.0.over", "greater than or equal to 1"),
-        ("distortion = 1.5", "data.shifts.0.distortion", "less than or equal to 1"),
-        ('new_user = "yes"', "data.shifts.0.new_user", "valid boolean"),
+        ("over = 0", "data.shifts.0.over", "must be 1 or more, got"),
+        ("distortion = 1.5", "data.shifts.0.distortion", "must be at most 1, got"),
+        ('new_user = "yes"', "data.shifts.0.new_user", "must be true or false, got"),
         ("over = 8", "plan", "rounds are numbered from 0 to 8"),
     ],
 )
@@ -315,8 +315,8 @@ def test_attack_names_have_the_source_of_auxiliary_examples():
 @pytest.mark.parametrize(
     ("line", "place", "words"),
     [
-        ("auxiliary_shift = 1.5", "threats.0.auxiliary_shift", "less than or equal to 1"),
-        ("auxiliary_shift = nan", "threats.0.auxiliary_shift", "less than or equal to 1"),
+        ("auxiliary_shift = 1.5", "threats.0.auxiliary_shift", "must be at most 1, got"),
+        ("auxiliary_shift = nan", "threats.0.auxiliary_shift", "must be at most 1, got"),
         ('auxiliary_from = "nowhere"', "threats.0.auxiliary_from", "name one of"),
         ('auxiliary_shift = 0.5\nknows = ["model"]', "threats.0", "add 'auxiliary' to knows"),
         ('auxiliary_from = "digits"', "plan", "threats.0.auxiliary_from: give the number"),
@@ -360,11 +360,11 @@ def test_all_settings_of_people_are_read_as_written():
         ('prior = "earlier"', "data.people.prior", "'random', 'chronological'"),
         ("share = 1.0", "data.people", "share must lie between 0 and 1, got 1.0"),
         ("share = nan", "data.people", "share must lie between 0 and 1"),
-        ("records = 0", "data.people.records", "greater than or equal to 1"),
-        ("unseen = -1", "data.people.unseen", "greater than or equal to 0"),
-        ("holdout = 1.5", "data.people.holdout", "valid integer"),
-        ('shadow_devices = "yes"', "data.people.shadow_devices", "valid boolean"),
-        ("per_label = 0", "data.people.per_label", "greater than or equal to 1"),
+        ("records = 0", "data.people.records", "must be 1 or more, got"),
+        ("unseen = -1", "data.people.unseen", "must be 0 or more, got"),
+        ("holdout = 1.5", "data.people.holdout", "must be a whole number, got"),
+        ('shadow_devices = "yes"', "data.people.shadow_devices", "must be true or false, got"),
+        ("per_label = 0", "data.people.per_label", "must be 1 or more, got"),
         ('prior = "profile"\nunseen = 1', "data.people", "does not name users: leave out"),
         ("known = 3", "data.people.known", "Extra inputs"),
     ],
@@ -576,6 +576,6 @@ def test_margins_are_stated_by_score() -> None:
 def test_refuses_margins_of_unknown_scores_and_of_zero() -> None:
     found = mistakes_in(GOOD + "\n[margins]\nl2 = 0.2\n")
     assert "no question has a margin for l2; known: accuracy," in found["margins"]
-    assert "greater than 0" in mistakes_in(GOOD + "\n[margins]\nl1 = 0\n")["margins.l1"]
+    assert "must be above 0, got" in mistakes_in(GOOD + "\n[margins]\nl1 = 0\n")["margins.l1"]
     # Below an infinite margin, nothing could ever be read.
     assert "finite" in mistakes_in(GOOD + "\n[margins]\nl1 = inf\n")["margins.l1"]

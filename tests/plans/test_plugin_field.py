@@ -58,7 +58,7 @@ def test_refuses_values_that_are_no_plugin(given: str):
         ('"alpha": true', ("split", "dirichlet", "alpha"), "float_type"),
         ('"beta": 1', ("split", "dirichlet", "beta"), "extra_forbidden"),
         ('"alpha": -1', ("split",), "value_error"),
-        ('"alpha": NaN', ("split",), "value_error"),
+        ('"alpha": NaN', ("split", "dirichlet", "alpha"), "finite_number"),
     ],
 )
 def test_refuses_wrong_settings_with_their_location(

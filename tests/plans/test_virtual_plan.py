@@ -55,9 +55,9 @@ def test_virtual_clients_are_read_as_written():
 @pytest.mark.parametrize(
     ("line", "place", "words"),
     [
-        ("clients = 0", "threats.0.virtual.clients", "greater than or equal to 1"),
-        ("smallest_gain = 1.0", "threats.0.virtual.smallest_gain", "less than 1"),
-        ("held_out = 0", "threats.0.virtual.held_out", "greater than or equal to 1"),
+        ("clients = 0", "threats.0.virtual.clients", "must be 1 or more, got"),
+        ("smallest_gain = 1.0", "threats.0.virtual.smallest_gain", "must be below 1, got"),
+        ("held_out = 0", "threats.0.virtual.held_out", "must be 1 or more, got"),
         ('splits = ["by_user"]', "threats.0.virtual.splits", "splits by users"),
         ("examples = [20, 10]", "threats.0.virtual.examples", "is reversed"),
         ("recipes = [{ rate = -1 }]", "threats.0.virtual.recipes.0", "rate must be above 0"),

@@ -17,6 +17,7 @@ SOURCE = Path(overheard.__file__).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 MODULES = {
+    "annotated-types": "annotated_types",
     "dp-accounting": "dp_accounting",
     "fpdf2": "fpdf",
     "lazy-loader": "lazy_loader",

@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Gt, Lt
 from torch import Tensor
 
-from overheard.algorithms._settings import check_at_least_zero, check_decay, check_positive
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     MeanKind,
@@ -94,11 +94,6 @@ class AdaptiveAlgorithm(Algorithm, ABC):
         moved = move(state.weights, steps, rate)
         return replace(state, weights=moved, memory={MEAN: means, SQUARE: squares})
 
-    def _check_shared_settings(self) -> None:
-        check_positive("rate", self.rate)
-        check_positive("tau", self.tau)
-        check_at_least_zero("first_square", self.first_square)
-
 
 @final
 @dataclass(frozen=True)
@@ -128,19 +123,13 @@ class FedAdam(AdaptiveAlgorithm):
 
     name: ClassVar[str] = "fed_adam"
 
-    rate: float = 0.1
-    beta_1: float = 0.9
-    beta_2: float = 0.99
-    tau: float = 1e-3
+    rate: Annotated[float, Gt(0)] = 0.1
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.9
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.99
+    tau: Annotated[float, Gt(0)] = 1e-3
     bias_correction: bool = True
-    first_square: float = 0.0
+    first_square: Annotated[float, Ge(0)] = 0.0
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        self._check_shared_settings()
-        check_decay("beta_1", self.beta_1)
-        check_decay("beta_2", self.beta_2)
 
     def next_square(self, before: Tensor, square: Tensor) -> Tensor:
         """Return a decaying mean."""
@@ -178,18 +167,12 @@ class FedYogi(AdaptiveAlgorithm):
 
     name: ClassVar[str] = "fed_yogi"
 
-    rate: float = 0.01
-    beta_1: float = 0.9
-    beta_2: float = 0.99
-    tau: float = 1e-3
-    first_square: float = 0.0
+    rate: Annotated[float, Gt(0)] = 0.01
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.9
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.99
+    tau: Annotated[float, Gt(0)] = 1e-3
+    first_square: Annotated[float, Ge(0)] = 0.0
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        self._check_shared_settings()
-        check_decay("beta_1", self.beta_1)
-        check_decay("beta_2", self.beta_2)
 
     def next_square(self, before: Tensor, square: Tensor) -> Tensor:
         """Return squares that move towards the new one, whatever the distance."""
@@ -222,14 +205,10 @@ class FedAdagrad(AdaptiveAlgorithm):
 
     name: ClassVar[str] = "fed_adagrad"
 
-    rate: float = 0.1
-    tau: float = 1e-3
-    first_square: float = 0.0
+    rate: Annotated[float, Gt(0)] = 0.1
+    tau: Annotated[float, Gt(0)] = 1e-3
+    first_square: Annotated[float, Ge(0)] = 0.0
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        self._check_shared_settings()
 
     def next_square(self, before: Tensor, square: Tensor) -> Tensor:
         """Return the sum of all squares."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
-from overheard.algorithms._settings import check_positive
+from annotated_types import Gt
+
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     MeanKind,
@@ -36,12 +37,8 @@ class FedAvg(Algorithm):
     name: ClassVar[str] = "fed_avg"
     source: ClassVar[str] = "McMahan et al. 2017 (arXiv 1602.05629), Algorithm 1"
 
-    rate: float = 1.0
+    rate: Annotated[float, Gt(0)] = 1.0
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the range of the rate."""
-        check_positive("rate", self.rate)
 
     @property
     def adds_mean(self) -> bool:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
-from overheard.algorithms._settings import check_decay, check_positive
+from annotated_types import Ge, Gt, Lt
+
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     MeanKind,
@@ -43,14 +44,9 @@ class FedAvgM(Algorithm):
     source: ClassVar[str] = "Hsu et al. 2019 (arXiv 1909.06335), Section 4.3"
     has_memory: ClassVar[bool] = True
 
-    rate: float = 1.0
-    momentum: float = 0.9
+    rate: Annotated[float, Gt(0)] = 1.0
+    momentum: Annotated[float, Ge(0), Lt(1)] = 0.9
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        check_positive("rate", self.rate)
-        check_decay("momentum", self.momentum)
 
     @property
     def adds_mean(self) -> bool:

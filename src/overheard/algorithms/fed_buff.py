@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Gt
 
-from overheard.algorithms._settings import check_positive
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     AsyncSchedule,
@@ -20,6 +20,7 @@ from overheard.core.defense import Defense
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 
 
 @final
@@ -57,18 +58,16 @@ class FedBuff(Algorithm):
         "mixes updates that started from several models"
     )
 
-    buffer: int = 3
+    buffer: Positive = 3
     concurrency: int = 6
-    rate: float = 1.0
+    rate: Annotated[float, Gt(0)] = 1.0
     discount: bool = True
 
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        check_positive("rate", self.rate)
-        if not 1 <= self.buffer <= self.concurrency:
+    def check_together(self) -> None:
+        """Refuse a buffer that the clients at work cannot fill."""
+        if self.buffer > self.concurrency:
             raise ValueError(
-                f"buffer must be 1 or more and at most concurrency, got {self.buffer} and "
-                f"{self.concurrency}"
+                f"buffer must be at most concurrency, {self.concurrency}, got {self.buffer}"
             )
 
     @property

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
-from overheard.algorithms._settings import check_at_least_zero
+from annotated_types import Ge
+
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     MeanKind,
@@ -34,12 +35,8 @@ class FedProx(Algorithm):
     name: ClassVar[str] = "fed_prox"
     source: ClassVar[str] = "Li et al. 2020 (arXiv 1812.06127), Algorithm 2"
 
-    mu: float = 0.1
+    mu: Annotated[float, Ge(0)] = 0.1
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Check the range of the factor."""
-        check_at_least_zero("mu", self.mu)
 
     def local_recipe(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the penalty."""

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import MinLen
 from torch import nn
 
 from overheard.core.algorithm.algorithm import (
@@ -40,13 +41,8 @@ class PartialSharing(Algorithm):
     name: ClassVar[str] = "partial_sharing"
     source: ClassVar[str] = "Arivazhagan et al. 2019 (FedPer, arXiv 1912.00818), Algorithm 1"
 
-    stays: tuple[str, ...] = (HEAD,)
+    stays: Annotated[tuple[str, ...], MinLen(1)] = (HEAD,)
     mean: MeanKind = "examples"
-
-    def __post_init__(self) -> None:
-        """Refuse to keep nothing."""
-        if not self.stays:
-            raise ValueError("stays must name a tensor or more: use fed_avg to send all")
 
     def home_tensors(self, model: nn.Module) -> frozenset[str]:
         """Return the names of parameters and buffers that match a pattern."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Gt
 from torch import Tensor
 
-from overheard.algorithms._settings import check_positive
 from overheard.core.algorithm.algorithm import (
     Algorithm,
     ReceivedUpdate,
@@ -51,11 +51,7 @@ class Scaffold(Algorithm):
     source: ClassVar[str] = "Karimireddy et al. 2020 (arXiv 1910.06378), Algorithm 1, option II"
     has_memory: ClassVar[bool] = True
 
-    rate: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the range of the rate."""
-        check_positive("rate", self.rate)
+    rate: Annotated[float, Gt(0)] = 1.0
 
     @property
     def adds_mean(self) -> bool:

@@ -12,7 +12,6 @@ from typing import (
     TypeVar,
     Union,
     final,
-    get_type_hints,
 )
 
 from pydantic import (
@@ -27,6 +26,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from overheard.core.errors import AuditError
 from overheard.core.plugin_registry import PluginRegistry
+from overheard.core.settings import declared_settings, default_of
 from overheard.plans.strict_model import lists_to_tuples
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def plugin_label(plugin: Any) -> str:
     changed = [
         f"{field.name}={getattr(plugin, field.name)!r}"
         for field in fields(plugin)
-        if getattr(plugin, field.name) != _default(field)
+        if getattr(plugin, field.name) != default_of(field)
     ]
     return f"{plugin.name}({', '.join(changed)})" if changed else str(plugin.name)
 
@@ -126,7 +126,7 @@ class SettingsModel(BaseModel):
 
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     plugin: ClassVar[type]
 
@@ -138,28 +138,19 @@ def settings_model(name: str, plugin: type) -> type[SettingsModel]:
         TypeError: if it is no dataclass, or a plan cannot represent one of its settings.
 
     """
-    hints = get_type_hints(plugin)
-    settings: dict[str, Any] = {
-        field.name: (hints[field.name], ... if _default(field) is MISSING else _default(field))
-        for field in fields(plugin)
-    }
     model = create_model(
         plugin.__name__,
         __base__=SettingsModel,
         __doc__=(plugin.__doc__ or "").split("\n", maxsplit=1)[0],
         kind=(Literal[name], name),  # type: ignore[arg-type]
-        **settings,
+        **declared_settings(plugin),
     )
     model.plugin = plugin
     return model
 
 
 def _has_defaults(plugin: type) -> bool:
-    return all(_default(field) is not MISSING for field in fields(plugin))
-
-
-def _default(field: Any) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+    return all(default_of(field) is not MISSING for field in fields(plugin))
 
 
 def _names(part: type) -> list[str]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
 from pydantic_core import ErrorDetails
 
 from overheard.core.errors import AuditError, PlanError
+from overheard.core.settings import mistake_text
 from overheard.disk import reading
 from overheard.disk.reading import read_text
 
@@ -119,7 +120,7 @@ def _date_text(value: object) -> str:
 
 
 def _mistakes(error: ValidationError) -> list[ErrorDetails]:
-    found = error.errors(include_url=False, include_input=False)
+    found = error.errors(include_url=False)
     locations = [mistake["loc"] for mistake in found]
     parents = {location[:depth] for location in locations for depth in range(len(location))}
     # A list whose only item is invalid is also reported as empty, which would confuse.
@@ -130,8 +131,8 @@ def _describe(mistake: ErrorDetails, called: str, keys: Collection[str]) -> str:
     where = ".".join(str(step) for step in mistake["loc"]) or called
     # For dataclasses pydantic reports unknown keys in Python's terms.
     is_unknown = mistake["type"] == "unexpected_keyword_argument"
-    message = "Extra inputs are not permitted" if is_unknown else mistake["msg"]
+    message = "Extra inputs are not permitted" if is_unknown else mistake_text(mistake)
     if is_unknown or mistake["type"] == "extra_forbidden":
         close = get_close_matches(str(mistake["loc"][-1]), keys, n=1)
         message += f": did you mean {close[0]!r}?" if close else ""
-    return f"  {where}: {message.removeprefix('Value error, ')}"
+    return f"  {where}: {message}"

@@ -12,6 +12,7 @@ from overheard.core.messages import Update, Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.settings import Settings
 from overheard.core.view import View
 
 MeanKind = Literal["examples", "equal"]
@@ -73,7 +74,7 @@ class AsyncSchedule:
     steps: Mapping[tuple[int, int], int]
 
 
-class Algorithm:
+class Algorithm(Settings):
     """How clients train, and how the server turns their updates into the next global model.
 
     A concrete algorithm is a final frozen dataclass: its fields are its settings. It overrides
