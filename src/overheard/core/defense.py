@@ -12,6 +12,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.settings import Settings
 
 BuildModel = Callable[[], nn.Module]
 
@@ -123,7 +124,7 @@ class RunParameters:
             raise ValueError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}")
 
 
-class Defense:
+class Defense(Settings):
     """Changes training data, local training, updates or aggregates.
 
     A concrete defense is a final frozen dataclass: its fields are its settings. It overrides

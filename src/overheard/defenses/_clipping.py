@@ -9,23 +9,6 @@ from overheard.core.defense import DefenseContext
 from overheard.core.messages import Weights
 
 
-def check_gaussian_mechanism(clip: float, noise_multiplier: float, delta: float) -> None:
-    """Refuse invalid settings of a Gaussian mechanism on clipped updates.
-
-    Raises:
-        ValueError: with the setting and its valid range.
-
-    """
-    if not 0 < clip < math.inf:
-        raise ValueError(f"clip must be above 0 and finite, got {clip}")
-    if not 0 <= noise_multiplier < math.inf:
-        raise ValueError(
-            f"noise_multiplier must be 0 or more and finite, got {noise_multiplier}"
-        )
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta}")
-
-
 def clip_update(delta: Weights, clip: float, context: DefenseContext) -> Mapping[str, Tensor]:
     """Clip the update to an L2 norm of `clip` over all its tensors.
 

@@ -8,6 +8,7 @@ import torch
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
+from overheard.core.settings import Share
 from overheard.defenses._background import add_background, require_background, share_count
 
 
@@ -30,7 +31,7 @@ class BkgRepl(Defense):
 
     """
 
-    alpha: float = 0.5
+    alpha: Share = 0.5
 
     name: ClassVar[str] = "bkg_repl"
     source: ClassVar[str] = (
@@ -39,11 +40,6 @@ class BkgRepl(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse a share outside [0, 1]."""
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Replace examples, drawn by the context's lasting seed.

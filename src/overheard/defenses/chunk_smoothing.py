@@ -8,6 +8,7 @@ import torch
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.mechanism import Site
+from overheard.core.settings import Positive
 
 
 @final
@@ -35,17 +36,12 @@ class ChunkSmoothing(Defense):
 
     """
 
-    rounds: int = 5
+    rounds: Positive = 5
 
     name: ClassVar[str] = "chunk_smoothing"
     source: ClassVar[str] = "this project's, against the shifts of Brunner and Montuoro 2024"
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse fewer than 1 round."""
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be 1 or more, got {self.rounds}")
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Draw the mixture by the context's seed.

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Gt, Le
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -32,7 +33,7 @@ class Compression(Defense):
 
     """
 
-    keep: float = 0.1
+    keep: Annotated[float, Gt(0), Le(1)] = 0.1
 
     name: ClassVar[str] = "compression"
     source: ClassVar[str] = (
@@ -41,11 +42,6 @@ class Compression(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse a share outside (0, 1]."""
-        if not 0 < self.keep <= 1:
-            raise ValueError(f"keep must be in (0, 1], got {self.keep}")
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Keep the largest numbers; of equal ones, the first.

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Gt, Lt
 from torch import Tensor
 
 from overheard.core.accounting.accountant import CLOSED_FORM, account_mechanism, format_epsilon
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Aggregate, Update
-from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
+from overheard.defenses._clipping import clip_update
 from overheard.defenses._gaussian import draw_gaussian
 
 UNCOVERED = (
@@ -49,9 +50,9 @@ class DpFedavg(Defense):
 
     """
 
-    clip: float = 1.0
-    noise_multiplier: float = 1.0
-    delta: float = 1e-5
+    clip: Annotated[float, Gt(0)] = 1.0
+    noise_multiplier: Annotated[float, Ge(0)] = 1.0
+    delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
 
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = (
@@ -64,10 +65,6 @@ class DpFedavg(Defense):
         "the server, which may omit the noise; each client, for its own clipping, unless the "
         "server clips again"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        check_gaussian_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip the update, and hide the number of examples, so that all weights are equal.

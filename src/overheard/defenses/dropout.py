@@ -1,8 +1,9 @@
 """Dropout before the last layer while clients train."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Lt
 from torch import nn
 
 from overheard.core.defense import BuildModel, Defense, LocalTraining, TrainingPart
@@ -25,7 +26,7 @@ class Dropout(Defense):
 
     """
 
-    rate: float = 0.5
+    rate: Annotated[float, Ge(0), Lt(1)] = 0.5
 
     name: ClassVar[str] = "dropout"
     source: ClassVar[str] = (
@@ -36,11 +37,6 @@ class Dropout(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
     changes_training: ClassVar[frozenset[TrainingPart]] = frozenset({"model"})
-
-    def __post_init__(self) -> None:
-        """Refuse a rate outside [0, 1)."""
-        if not 0 <= self.rate < 1:
-            raise ValueError(f"rate must be in [0, 1), got {self.rate}")
 
     def on_training(self, training: LocalTraining) -> LocalTraining:
         """Return a training of the same model with dropout before its last `nn.Linear`.

@@ -1,7 +1,9 @@
 """Label smoothing while clients train."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Ge, Lt
 
 from overheard.core.defense import Defense, LocalTraining, TrainingPart
 from overheard.core.errors import PlanError
@@ -28,7 +30,7 @@ class LabelSmoothing(Defense):
 
     """
 
-    smoothing: float = 0.1
+    smoothing: Annotated[float, Ge(0), Lt(1)] = 0.1
 
     name: ClassVar[str] = "label_smoothing"
     source: ClassVar[str] = (
@@ -38,11 +40,6 @@ class LabelSmoothing(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
     changes_training: ClassVar[frozenset[TrainingPart]] = frozenset({"loss"})
-
-    def __post_init__(self) -> None:
-        """Refuse a smoothing outside [0, 1)."""
-        if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
 
     def on_training(self, training: LocalTraining) -> LocalTraining:
         """Return the same training with smoothed labels.

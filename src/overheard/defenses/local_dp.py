@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Gt, Lt
 from torch import Tensor
 
 from overheard.core.accounting.accountant import (
@@ -15,7 +16,7 @@ from overheard.core.accounting.accountant import (
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import INSTALL_HINT, Mechanism, Site
 from overheard.core.messages import Update, Weights
-from overheard.defenses._clipping import check_gaussian_mechanism, clip_update
+from overheard.defenses._clipping import clip_update
 from overheard.defenses._gaussian import draw_gaussian
 
 
@@ -40,9 +41,9 @@ class LocalDp(Defense):
 
     """
 
-    clip: float = 1.0
-    noise_multiplier: float = 1.0
-    delta: float = 1e-5
+    clip: Annotated[float, Gt(0)] = 1.0
+    noise_multiplier: Annotated[float, Ge(0)] = 1.0
+    delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
 
     name: ClassVar[str] = "local_dp"
     source: ClassVar[str] = (
@@ -52,10 +53,6 @@ class LocalDp(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        check_gaussian_mechanism(self.clip, self.noise_multiplier, self.delta)
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Clip and add noise, seeded by the context and the name of the parameter.

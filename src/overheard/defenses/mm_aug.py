@@ -1,15 +1,16 @@
 """Training with additional public examples of one mode (topic)."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge
 
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.own_code.reference import REFERENCE, OutsideName
+from overheard.core.settings import Positive
 from overheard.defenses._background import add_background, require_background, share_count
 from overheard.defenses._modes import find_modes
 
@@ -46,8 +47,8 @@ class MmAug(Defense):
 
     """
 
-    alpha: float = 0.5
-    modes: int = 300
+    alpha: Annotated[float, Ge(0)] = 0.5
+    modes: Positive = 300
     extractor: OutsideName | None = None
 
     name: ClassVar[str] = "mm_aug"
@@ -58,12 +59,8 @@ class MmAug(Defense):
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
 
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
-        if self.modes < 1:
-            raise ValueError(f"modes must be 1 or more, got {self.modes}")
+    def check_together(self) -> None:
+        """Refuse a text that is not a reference to a function."""
         if self.extractor is not None and not REFERENCE.fullmatch(self.extractor):
             raise ValueError(
                 "extractor: a function is given as 'package.module:function', got "

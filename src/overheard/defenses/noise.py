@@ -1,8 +1,9 @@
 """Plain noise: each client adds a Gaussian to its update, without clipping."""
 
-import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Gt
 
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Site
@@ -28,17 +29,12 @@ class Noise(Defense):
 
     """
 
-    deviation: float = 0.01
+    deviation: Annotated[float, Gt(0)] = 0.01
 
     name: ClassVar[str] = "noise"
     source: ClassVar[str] = "Zhu et al. 2019 (NeurIPS), defense strategies: noisy gradients"
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse a deviation that is not positive and finite."""
-        if not 0 < self.deviation < math.inf:
-            raise ValueError(f"deviation must be above 0 and finite, got {self.deviation}")
 
     def on_update(self, update: Update, context: DefenseContext) -> Update:
         """Add noise, seeded by the context and the name of the parameter."""

@@ -1,10 +1,10 @@
 """Training with additional public examples."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge
 
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
@@ -32,7 +32,7 @@ class RandAug(Defense):
 
     """
 
-    alpha: float = 0.5
+    alpha: Annotated[float, Ge(0)] = 0.5
 
     name: ClassVar[str] = "rand_aug"
     source: ClassVar[str] = (
@@ -41,11 +41,6 @@ class RandAug(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
-
-    def __post_init__(self) -> None:
-        """Refuse an alpha that is negative or not finite."""
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"alpha must be 0 or more and finite, got {self.alpha}")
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Add examples, drawn by the context's lasting seed.
