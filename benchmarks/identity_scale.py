@@ -27,6 +27,7 @@ from overheard.archive.recorder import Recorder
 from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update, apply_update
@@ -34,6 +35,7 @@ from overheard.core.parties import SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
@@ -158,15 +160,17 @@ def _train(
 
 def attack(folder: Path, users: int, row: Row) -> None:
     """Run the attack once in this process, and print its time and memory."""
-    truth = GroundTruth({}, {}, users={client(n): user(n) for n in range(users)})
+    truth = GroundTruth(
+        {}, {}, facts=Facts((UsersOfClients({client(n): user(n) for n in range(users)}),))
+    )
     transcript = open_transcript(folder)
     if not row.lasts:
         pseudonyms = draw_pseudonyms(transcript, Seed(0))
         transcript, truth = (
             pseudonyms.rename_senders(transcript),
-            pseudonyms.rename_truth(truth),
+            truth.renamed(pseudonyms),
         )
-    view, users_of = transcript.seen_by(SERVER), truth.users
+    view, users_of = transcript.seen_by(SERVER), truth.facts.need(UsersOfClients).users
     knowledge = Knowledge(
         VOCABULARY,
         BUILD,

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth, write_truth
 from overheard.core.errors import DataError, NeedsError, TranscriptError
+from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 
 
@@ -49,11 +53,9 @@ def test_shares_are_stored_where_they_change_and_read_for_every_round(tmp_path: 
 def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
     users = {client(0): "u017", client(1): "Zoë <b>"}
     attributes = {"age": {"u017": "20s"}, "gender": {}}
-    truth = GroundTruth({}, {}, users=users, attributes=attributes)
+    truth = GroundTruth({}, {}, facts=Facts((UsersOfClients(users), Attributes(attributes))))
     write_truth(tmp_path, truth)
-    found = read_truth(tmp_path)
-    assert found.users == users
-    assert found.attributes == attributes
+    assert read_truth(tmp_path).facts == truth.facts
 
 
 def test_members_are_read_as_written_without_label_counts(
@@ -82,18 +84,17 @@ def test_refuses_a_canary_digest_that_is_none(tmp_path: Path, canaries: object) 
 def test_unprintable_or_long_names_are_neither_written_nor_read(
     tmp_path: Path, name: str
 ) -> None:
-    for truth in (
-        GroundTruth({}, {}, users={client(0): name}),
-        GroundTruth({}, {}, attributes={name: {}}),
-        GroundTruth({}, {}, attributes={"age": {name: "20s"}}),
-        GroundTruth({}, {}, attributes={"age": {"u017": name}}),
+    for fact in (
+        UsersOfClients({client(0): name}),
+        Attributes({name: {}}),
+        Attributes({"age": {name: "20s"}}),
+        Attributes({"age": {"u017": name}}),
     ):
         with pytest.raises(
             DataError, match=r"is no valid name of a .*; correct it in the data"
         ):
-            write_truth(tmp_path, truth)
-        stored = {"users": dict(truth.users), "attributes": dict(truth.attributes)}
-        text = json.dumps({"counts": [], "accuracy": [], **stored})
+            write_truth(tmp_path, GroundTruth({}, {}, facts=Facts((fact,))))
+        text = json.dumps({"counts": [], "accuracy": [], **asdict(fact)})
         truth_path(tmp_path).write_text(text)
         with pytest.raises(TranscriptError, match="is no valid name of a"):
             read_truth(tmp_path)
@@ -112,7 +113,8 @@ def test_a_missing_truth_is_reported(tmp_path: Path) -> None:
 def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
     truth_path(tmp_path).write_text('{"counts": [], "accuracy": []}')
     found = read_truth(tmp_path)
-    assert found.shifts == found.users == found.attributes == {}
+    assert found.shifts == {}
+    assert found.facts == Facts()
 
 
 @pytest.mark.parametrize(
@@ -244,6 +246,7 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
     lists = st.lists(numbers, unique=not is_hostile, max_size=3)
     if not is_hostile:
         lists = lists.map(sorted)
+    values = st.dictionaries(names, names, max_size=2)
     is_drawn = draw(st.booleans())
     shares = {
         key: torch.tensor(draw(drawn_lists(st.floats(0, 2), st.just(3)))).double()
@@ -253,9 +256,13 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
         {key: torch.tensor(draw(drawn_lists(labels, widths))).long() for key in keys},
         draw(st.dictionaries(numbers, floats, max_size=3)),
         draw(st.dictionaries(parties, lists.map(tuple), max_size=2)),
-        draw(st.dictionaries(parties, names, max_size=2)),
-        draw(st.dictionaries(names, st.dictionaries(names, names, max_size=2), max_size=2)),
         draw(st.dictionaries(parties, lists.map(tuple), max_size=2)),
+        facts=Facts(
+            (
+                UsersOfClients(draw(st.dictionaries(parties, names, min_size=1, max_size=2))),
+                Attributes(draw(st.dictionaries(names, values, min_size=1, max_size=2))),
+            )
+        ),
         candidates_digest=draw(st.text("0123456789abcdef", max_size=9)),
         drawn_from=shares
         if is_hostile
@@ -273,7 +280,7 @@ def as_stored(truth: GroundTruth) -> list[object]:
     """Return all that is stored of a truth."""
     tensors = [truth.counts, truth.drawn_from]
     plain = [{key: one.tolist() for key, one in numbers.items()} for numbers in tensors]
-    rest = [truth.accuracy, truth.shifts, truth.users, truth.attributes, truth.members]
+    rest = [truth.accuracy, truth.shifts, truth.facts, truth.members]
     return [*plain, *rest, truth.candidates_digest]
 
 

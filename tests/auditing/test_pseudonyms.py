@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -29,6 +30,8 @@ from overheard.core.parties import (
 )
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 
 TO_SERVER = frozenset({SERVER})
@@ -71,8 +74,12 @@ def truth_of(transcript: Transcript) -> GroundTruth:
         counts,
         {0: 0.25},
         shifts={client(0): (1,)},
-        users={sender: f"user {number_of(sender)}" for sender in who},
-        attributes={"hand": {"user 0": "left"}},
+        facts=Facts(
+            (
+                UsersOfClients({sender: f"user {number_of(sender)}" for sender in who}),
+                Attributes({"hand": {"user 0": "left"}}),
+            )
+        ),
     )
 
 
@@ -94,9 +101,13 @@ def hidden(transcript: Transcript, seed: int = 0, truth: GroundTruth | None = No
     known = truth_of(transcript) if truth is None else truth
     return Hidden(
         pseudonyms.rename_senders(transcript),
-        pseudonyms.rename_truth(known),
+        known.renamed(pseudonyms),
         pseudonyms.clients(),
     )
+
+
+def users_of(found: Hidden) -> Mapping[Party, str]:
+    return found.truth.facts.need(UsersOfClients).users
 
 
 def values(found: Hidden) -> dict[Party, float]:
@@ -133,11 +144,11 @@ def test_every_update_gets_its_own_pseudonym_in_messages_and_truth(
         (number, who) not in absent for number in range(rounds) for who in range(clients)
     )
     mine = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
-    assert len(mine) == answered == len(found.truth.users) == len(found.truth.counts)
+    assert len(mine) == answered == len(users_of(found)) == len(found.truth.counts)
     for name, value in mine.items():
         assert parse_party(name) == name
         number, who = divmod(int(value), 100)
-        assert found.truth.users[name] == f"user {who}"
+        assert users_of(found)[name] == f"user {who}"
         assert found.truth.counts[number, name].tolist() == [who, 1]
         assert found.truth.rounds_of(name) == {number}
         assert found.clients[name] == client(who)
@@ -147,7 +158,7 @@ def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:
     transcript = said(2, 3, absent=[(1, 2)])
     found = hidden(transcript)
     assert found.truth.accuracy == {0: 0.25}
-    assert found.truth.attributes == {"hand": {"user 0": "left"}}
+    assert found.truth.facts.need(Attributes).attributes == {"hand": {"user 0": "left"}}
     assert found.truth.shifts == {}
     bodies = [message.body for message in found.transcript.messages]
     assert not any(isinstance(body, MissingReply) for body in bodies)
@@ -193,7 +204,7 @@ def test_pseudonyms_depend_on_the_seed_only() -> None:
     transcript = said(2, 8)
     one, same, other = (hidden(transcript, seed) for seed in (3, 3, 4))
     assert one.transcript == same.transcript
-    assert one.truth.users == same.truth.users
+    assert users_of(one) == users_of(same)
     assert order_of(one, 0) != order_of(other, 0)
 
 
@@ -214,7 +225,7 @@ def test_a_secure_aggregate_stays_an_aggregate() -> None:
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_a_run_without_updates_has_no_pseudonyms(rounds: int) -> None:
     found = hidden(said(rounds, 2, absent=[(0, 0), (0, 1)]))
-    assert found.truth.users == {}
+    assert users_of(found) == {}
     assert {message.sender for message in found.transcript.messages} <= {
         SERVER,
         shadow_device(0),

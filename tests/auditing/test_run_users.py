@@ -12,6 +12,7 @@ from overheard.auditing.run import audit
 from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow_device
+from overheard.core.true_facts.attributes import Attributes
 from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.findings.audit import Audit
@@ -144,16 +145,17 @@ def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
     sent = {m.sender for m in transcript.messages if isinstance(m.body, Update)}
     assert set(filter(is_shadow_device, sent)) == known.shadow_devices.keys()
     assert len(known.shadow_devices) == 5 + 1
-    assert not any(is_shadow_device(who) for who in truth.users)
+    users = truth.facts.need(UsersOfClients).users
+    assert not any(is_shadow_device(who) for who in users)
     assert not any(is_shadow_device(who) for _, who in truth.counts)
     assert (
         set(known.shadow_devices.values()) == known.prior_examples.keys() | known.holdout.keys()
     )
     assert known.attributes["hand"].keys() == known.all_prior_examples().keys()
-    assert truth.attributes["hand"] == {
+    assert truth.facts.need(Attributes).attributes["hand"] == {
         user: "left" if number % 2 == 0 else "right" for number, user in enumerate(USERS)
     }
-    assert len(set(truth.users.values()) - known.prior_examples.keys()) == 1
+    assert len(set(users.values()) - known.prior_examples.keys()) == 1
 
 
 def test_refuses_users_that_never_take_part(tmp_path: Path):

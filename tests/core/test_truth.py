@@ -7,7 +7,10 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.parties import COHORT, client
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 
 ONE, TWO = client(1), client(2)
@@ -58,16 +61,16 @@ def test_without_the_observers_only_the_others_users_and_shifts_remain(
     known = replace(
         truth,
         shifts={ONE: (1,), TWO: (1,)},
-        users={ONE: "ann", TWO: "bob"},
-        attributes={"hand": {"ann": "left", "bob": "right"}},
+        facts=Facts(
+            (UsersOfClients({ONE: "ann", TWO: "bob"}), Attributes({"hand": {"ann": "left"}}))
+        ),
     )
     rest = known.without_parties((ONE,))
-    assert rest.users == {TWO: "bob"}
+    assert rest.facts.need(UsersOfClients).users == {TWO: "bob"}
     assert rest.shifts == {TWO: (1,)}
     # Attributes do not depend on the target.
-    assert rest.attributes == known.attributes
+    assert rest.facts.need(Attributes) is known.facts.need(Attributes)
     assert rest.rounds_of(ONE) == set()
-    assert truth.users == truth.attributes == {}
 
 
 def test_without_the_observers_the_cohort_is_the_rest(truth: GroundTruth):

@@ -6,10 +6,15 @@ import torch
 
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.messages import MissingReply
 from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
+
+HANDS = {"ann": "left", "bob": "right"}
 
 
 class OnlyZeros(Defense):
@@ -85,20 +90,17 @@ def test_records_users_and_attributes_but_nothing_of_shadow_devices(
     federation = replace(
         small,
         shadows=1,
-        users={client(0): "ann"},
-        attributes={"hand": {"ann": "left", "bob": "right"}},
+        facts=Facts((UsersOfClients({client(0): "ann"}), Attributes({"hand": HANDS}))),
     )
     transcript, truth = run(federation, tmp_path)
-    assert truth.users == {client(0): "ann"}
-    assert truth.attributes == {"hand": {"ann": "left", "bob": "right"}}
+    assert truth.facts == federation.facts
     assert {party for _, party in truth.counts} == {client(0)}
     assert truth.label_counts(COHORT, (0, 1)).tolist() == [2, 0]
     senders = {m.sender for m in transcript.messages}
     assert [party for party in senders if is_shadow_device(party)] == [shadow_device(0)]
     # A complete run is opened with the same truth.
     again = run(federation, tmp_path)[1]
-    assert again.users == truth.users
-    assert again.attributes == truth.attributes
+    assert again.facts == truth.facts
 
 
 def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ from overheard.auditing.cells.claim_store import FolderClaimStore
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat
 from overheard.auditing.judging.run_truth import ThreatTruth
 from overheard.auditing.value_codec import ValueDecoder, ValueEncoder
+from overheard.core.facts import Facts
 from overheard.core.parties import Party
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import NO_REDRAWN_COUNTS, GroundTruth, Partition
 from overheard.disk.digests import TRUST_VARIABLE
 from overheard.findings.finding import ArmRun, Cell
@@ -192,7 +195,10 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
     redrawn = claims.truth.redrawn().redrawn_counts
     # Only their words are compared with claims; pictures would need many bytes.
     has_words = any(cell.cell.question == "words" for cell in claims.cells)
-    values = {one.name: getattr(truth, one.name) for one in fields(_Truth)} | {
+    users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
+    values = {one.name: getattr(truth, one.name, None) for one in fields(_Truth)} | {
+        "users": {} if users is None else users.users,
+        "attributes": {} if attributes is None else attributes.attributes,
         "excluded_records": tuple(sorted(truth.excluded_records)),
         "partition": truth.partition if has_words else None,
         "redrawn_counts": {key: counts.short() for key, counts in redrawn.items()},
@@ -217,11 +223,13 @@ def _cell_claims(cell: Cell, store: FolderClaimStore) -> CellClaims:
 def _threat_truth(threat: _Threat) -> ThreatTruth:
     if threat.truth is None:
         return ThreatTruth(None, None, threat.clients)
-    values = {one.name: getattr(threat.truth, one.name) for one in fields(_Truth)} | {
+    values = {one.name: getattr(threat.truth, one.name) for one in fields(_Truth)}
+    facts = Facts((UsersOfClients(values.pop("users")), Attributes(values.pop("attributes"))))
+    values |= {
         "excluded_records": frozenset(threat.truth.excluded_records),
         "redrawn_counts": NO_REDRAWN_COUNTS,
     }
-    truth = GroundTruth(**values)
+    truth = GroundTruth(**values, facts=facts)
     redrawn = {key: counts.long() for key, counts in threat.truth.redrawn_counts.items()}
     return ThreatTruth(truth, lambda: replace(truth, redrawn_counts=redrawn), threat.clients)
 

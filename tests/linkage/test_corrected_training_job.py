@@ -51,7 +51,7 @@ def with_private_examples(run: IdentityRun) -> Knowledge:
 def sent_updates(run: IdentityRun) -> dict[tuple[str, int], Weights]:
     """Return the updates that each user sent, by round."""
     return {
-        (run.truth.users[message.sender], message.round): message.body.delta
+        (run.users[message.sender], message.round): message.body.delta
         for message in run.transcript.messages
         if isinstance(message.body, Update)
     }

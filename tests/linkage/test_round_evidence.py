@@ -29,7 +29,7 @@ def test_most_updates_of_later_rounds_have_the_most_evidence_for_their_user(
     run: IdentityRun, evidence: RoundEvidence
 ) -> None:
     names = {index: sender for sender, index in evidence.sender_indices.items()}
-    users = [run.truth.users[names[sender]] for sender in evidence.senders.tolist()]
+    users = [run.users[names[sender]] for sender in evidence.senders.tolist()]
     found = [f"user {index}" for index in evidence.scores.argmax(1).tolist()]
     later = [a == b for a, b, n in zip(users, found, evidence.rounds, strict=True) if n]
     # Guessing is right for 1 of 8 users.

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import torch
 
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
-from overheard.core.truth import GroundTruth
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import GroundTruth, TrueFact
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.questions.attribute.claim import Attribute
@@ -28,13 +31,14 @@ MLP = "reidentify_mlp"
 AUGMENTED = ArmDefense("MmAug(alpha=0.5)", "client", "the client itself", "none")
 
 
-def pseudonyms_of(people: Sequence[str]) -> dict[Party, str]:
-    """Return a pseudonym per round for each of these users."""
-    return {
+def user_truth(people: Sequence[str], *more: TrueFact) -> GroundTruth:
+    """Return the truth of a run in which these users have a pseudonym in each round."""
+    users = {
         Party(f"anon/{number}-{place}"): who
         for number in ROUNDS
         for place, who in enumerate(people)
     }
+    return GroundTruth({}, {}, facts=Facts((UsersOfClients(users), *more)))
 
 
 def identity_findings(
@@ -55,7 +59,7 @@ def identity_findings(
     controls the true user has no advantage.
     """
     knowledge = Knowledge(2, known_users=KnownUsers(dict.fromkeys(users, ONE_EXAMPLE)))
-    truth = GroundTruth({}, {}, users=pseudonyms_of((*users, *strangers)))
+    truth = user_truth((*users, *strangers))
     findings = []
     for seed in range(runs):
         for is_control in (False, True) if has_controls else (False,):
@@ -70,7 +74,7 @@ def identity_findings(
             cell = Cell(
                 arm, seed, who_asks, attack, settings, "identity", ROUNDS, is_control, part
             )
-            for target, who in truth.users.items():
+            for target, who in truth.facts.need(UsersOfClients).users.items():
                 scores = torch.randn(len(users), generator=random) + shared[who]
                 if who in users and not is_control:
                     scores[users.index(who)] += strength
@@ -84,13 +88,14 @@ def identity_findings(
 
 def sender_findings(arm: str, attack: str, strength: float) -> list[Finding]:
     """One finding an update: every other compared, those of the same user `strength` higher."""
-    truth = GroundTruth({}, {}, users=pseudonyms_of(USERS[:4]))
+    truth = user_truth(USERS[:4])
     random = torch.Generator().manual_seed(int(1000 * strength))
     cell = Cell(arm, 0, (SERVER,), attack, "Planted()", "same_sender", ROUNDS)
     findings = []
-    for target, who in truth.users.items():
-        others = tuple(other for other in truth.users if other != target)
-        same = torch.tensor([float(truth.users[other] == who) for other in others])
+    users = truth.facts.need(UsersOfClients).users
+    for target, who in users.items():
+        others = tuple(other for other in users if other != target)
+        same = torch.tensor([float(users[other] == who) for other in others])
         scores = torch.randn(len(others), generator=random) + strength * same
         claim = SameSender(others, scores)
         findings.append(
@@ -103,13 +108,13 @@ def attribute_findings(arm: str, attack: str, strength: float) -> list[Finding]:
     """One finding an update: users with an even number are young, of three groups."""
     values = ("young", "middle", "old")
     ages = {user: values[int(user[1:]) % 2] for user in USERS}
-    truth = GroundTruth({}, {}, users=pseudonyms_of(USERS), attributes={"age": ages})
+    truth = user_truth(USERS, Attributes({"age": ages}))
     known = KnownUsers(dict.fromkeys(USERS, ONE_EXAMPLE), attributes={"age": ages})
     random = torch.Generator().manual_seed(int(1000 * strength))
     findings = []
     for is_control in (False, True):
         cell = Cell(arm, 0, (SERVER,), attack, "Planted()", "attribute", ROUNDS, is_control)
-        for target, who in truth.users.items():
+        for target, who in truth.facts.need(UsersOfClients).users.items():
             evidence = torch.randn(3, generator=random)
             if not is_control:
                 evidence[values.index(ages[who])] += strength
@@ -145,7 +150,7 @@ def score_finding(
         scorer.score(claim, true, scorer.guesses(true, knowledge)),
         candidates=claim.candidates(),
         none_of_them=claim.unknown_probability(),
-        true_user=truth.users.get(target),
+        true_user=truth.facts.need(UsersOfClients).users.get(target),
     )
 
 

@@ -18,9 +18,9 @@ def share_identified(run: IdentityRun, claims_by_target: Mapping[Party, Identity
     """Return the share of known users' targets with the highest score for the true user."""
     known = run.knowledge.known_users.prior_examples
     right = [
-        claim.users[int(claim.scores.argmax())] == run.truth.users[target]
+        claim.users[int(claim.scores.argmax())] == run.users[target]
         for target, claim in claims_by_target.items()
-        if run.truth.users[target] in known
+        if run.users[target] in known
     ]
     return sum(right) / len(right)
 

@@ -8,10 +8,12 @@ import torch
 from overheard.algorithms.scaffold import Scaffold
 from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.core.examples import concatenate_examples
+from overheard.core.facts import Facts
 from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
@@ -56,6 +58,6 @@ def simulate_scaffold(
     users = {client(number): f"user {number}" for number in range(KNOWN)}
     pseudonyms = draw_pseudonyms(transcript, Seed(seed))
     knowledge = replace(planted.knowledge, recipe=recipe, algorithm=Scaffold())
-    truth = pseudonyms.rename_truth(GroundTruth({}, {}, users=users))
+    truth = GroundTruth({}, {}, facts=Facts((UsersOfClients(users),))).renamed(pseudonyms)
     targets = tuple(pseudonyms.clients())
     return IdentityRun(pseudonyms.rename_senders(transcript), truth, knowledge, targets)

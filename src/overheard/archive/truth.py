@@ -24,8 +24,11 @@ from overheard.archive.ranges import (
 )
 from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import DataError, TranscriptError
+from overheard.core.facts import Facts
 from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
-from overheard.core.truth import GroundTruth
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import GroundTruth, TrueFact
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 
@@ -100,6 +103,7 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         DataError: if `read_truth` would refuse it, or return another one.
 
     """
+    users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
     stored = _StoredTruth(
         tuple(
             _Counts(number, client, tuple(counts.tolist()))
@@ -107,8 +111,8 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
         tuple(_Shifts(client, rounds) for client, rounds in truth.shifts.items()),
-        {str(client): user for client, user in truth.users.items()},
-        {attribute: dict(values) for attribute, values in truth.attributes.items()},
+        {} if users is None else {str(client): user for client, user in users.users.items()},
+        {} if attributes is None else attributes.attributes,
         {str(client): indices for client, indices in truth.members.items()},
         truth.candidates_digest,
         tuple(_changes_of_shares(truth.drawn_from)),
@@ -179,13 +183,19 @@ def _parse_truth(content: str | bytes) -> GroundTruth:
         counts,
         {entry.round: entry.accuracy for entry in stored.accuracy},
         {Party(entry.party): entry.rounds for entry in stored.shifts},
-        {Party(client): user for client, user in stored.users.items()},
-        stored.attributes,
         {Party(client): indices for client, indices in stored.members.items()},
         candidates_digest=stored.canaries,
         has_label_counts=bool(counts),
         drawn_from=_shares_by_round(stored.drawn_from, counts),
+        facts=Facts(tuple(_facts(stored))),
     )
+
+
+def _facts(stored: _StoredTruth) -> Iterator[TrueFact]:
+    if stored.users:
+        yield UsersOfClients({Party(client): user for client, user in stored.users.items()})
+    if stored.attributes:
+        yield Attributes(stored.attributes)
 
 
 def _check_parties(stored: _StoredTruth) -> None:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TypeVar, final
 
 import torch
 
@@ -11,17 +11,19 @@ from overheard.core.messages import DistilledSet, Message, MissingReply, Unstore
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import ByRound, Renaming
 
 CLIENT_MESSAGES = (Update, DistilledSet)
 """Messages of clients. An update derived from a distilled set moves with that set."""
+
+V = TypeVar("V")
 
 _NO_UPDATES = (MissingReply, UnstoredMessage)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pseudonyms:
+class Pseudonyms(Renaming):
     """The pseudonym of each client in each round.
 
     Args:
@@ -30,6 +32,8 @@ class Pseudonyms:
     """
 
     names: Mapping[tuple[int, Party], Party]
+
+    keeps_names = False
 
     def clients(self) -> Mapping[Party, Party]:
         """Return the client behind each pseudonym."""
@@ -58,12 +62,17 @@ class Pseudonyms:
                 messages += [replace(message, sender=name) for message in sent[name]]
         return Transcript(tuple(messages))
 
-    def rename_truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return the ground truth by pseudonym.
+    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+        """Return what is held by client, by pseudonym."""
+        return {name: held[party] for (_, party), name in self.names.items() if party in held}
 
-        It has no shifts and no members, since every pseudonym lasts one round only.
-        """
-        return _pseudonymize_truth(truth, self.names)
+    def rename_by_round(self, held: ByRound[V]) -> ByRound[V]:
+        """Return what is held by (round, client), by round and pseudonym."""
+        return {
+            (number, self.names[number, party]): one
+            for (number, party), one in held.items()
+            if (number, party) in self.names
+        }
 
 
 def draw_pseudonyms(transcript: Transcript, seed: Seed) -> Pseudonyms:
@@ -90,37 +99,3 @@ def _number_in_round(name: Party) -> int:
 
 def _is_exempt(party: Party) -> bool:
     return party == SERVER or is_shadow_device(party)
-
-
-def _pseudonymize_truth(
-    truth: GroundTruth, names: Mapping[tuple[int, Party], Party]
-) -> GroundTruth:
-    return GroundTruth(
-        counts={
-            (number, names[number, party]): counts
-            for (number, party), counts in truth.counts.items()
-            if (number, party) in names
-        },
-        accuracy=truth.accuracy,
-        users={
-            name: truth.users[party]
-            for (_, party), name in names.items()
-            if party in truth.users
-        },
-        attributes=truth.attributes,
-        has_label_counts=truth.has_label_counts,
-        redrawn_counts={
-            (number, names[number, party]): counts
-            for (number, party), counts in truth.redrawn_counts.items()
-            if (number, party) in names
-        },
-        partition=None
-        if truth.partition is None
-        else truth.partition.select_and_rename(
-            {
-                (number, party): (number, name)
-                for (number, party), name in names.items()
-                if (number, party) in truth.partition.rows
-            }
-        ),
-    )

@@ -11,6 +11,7 @@ from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
@@ -213,7 +214,8 @@ def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: Groun
                 f"name its clients, and rounds from 1 to {last}"
             )
     holders = {party for party in parties if party != SERVER and not is_shadow_device(party)}
-    entries = (("users", truth.users, parties), ("members", truth.members, holders))
+    users = truth.facts.get(UsersOfClients) or UsersOfClients({})
+    entries = (("users", users.users, parties), ("members", truth.members, holders))
     for key, named, allowed in entries:
         if unknown := sorted(named.keys() - set(allowed)):
             raise TranscriptError(

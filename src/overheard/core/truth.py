@@ -1,10 +1,11 @@
 """The ground truth of a run: read by scorers, never by attacks."""
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import final
+from typing import ClassVar, Self, TypeVar, final
 
 import torch
 from jaxtyping import Float, Int
@@ -12,18 +13,66 @@ from torch import Tensor
 
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Fact, Facts
 from overheard.core.parties import COHORT, Party
 from overheard.core.split import Rows
 from overheard.core.task import TokenWords
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
-NO_USERS: Mapping[Party, str] = MappingProxyType({})
 NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
-NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 NO_REDRAWN_COUNTS: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = (
     MappingProxyType({})
 )
+
+V = TypeVar("V")
+
+ByRound = Mapping[tuple[int, Party], V]
+"""What is held by (round, client)."""
+
+
+class Renaming(ABC):
+    """New names of the clients of a run; a client without a new name is dropped."""
+
+    keeps_names: ClassVar[bool]
+    """Whether a client has one name in all rounds, rather than one in each."""
+
+    @abstractmethod
+    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+        """Return what is held by client under each of the client's new names."""
+
+    @abstractmethod
+    def rename_by_round(self, held: ByRound[V]) -> ByRound[V]:
+        """Return what is held by (round, client) under the client's new name in the round."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Without(Renaming):
+    """Drops some clients; the others keep their names."""
+
+    parties: Collection[Party]
+
+    keeps_names = True
+
+    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+        """Return what the other clients hold."""
+        return {party: one for party, one in held.items() if party not in self.parties}
+
+    def rename_by_round(self, held: ByRound[V]) -> ByRound[V]:
+        """Return what the other clients hold."""
+        return {key: one for key, one in held.items() if key[1] not in self.parties}
+
+
+class TrueFact(Fact):
+    """A fact that is true of a run: see `core.true_facts`.
+
+    A concrete fact is a final frozen dataclass. No attack can import it.
+    """
+
+    @abstractmethod
+    def renamed(self, names: Renaming) -> Self | None:
+        """Return the fact under new names of clients; None if it is no longer true of them."""
 
 
 @final
@@ -42,11 +91,9 @@ class Partition:
     rows: Mapping[tuple[int, Party], Rows]
     token_words: TokenWords | None = None
 
-    def select_and_rename(
-        self, names: Mapping[tuple[int, Party], tuple[int, Party]]
-    ) -> "Partition":
-        """Return the partition of only these (round, client) pairs, under their new names."""
-        return replace(self, rows={new: self.rows[old] for old, new in names.items()})
+    def renamed(self, names: Renaming) -> "Partition":
+        """Return the partition among the clients by their new names."""
+        return replace(self, rows=names.rename_by_round(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +108,6 @@ class GroundTruth:
             classes, the utility of the task (`core.task.UTILITIES`).
         shifts: by client, the rounds in which its data distribution changed, in order. New
             examples of the same distribution are no shift.
-        users: the user of each client that stands for one user.
-        attributes: values of sensitive attributes, by attribute and user.
         members: by client, the indices of the candidate records that it trains on.
         excluded_records: indices of candidate records that count as neither members nor
             non-members: those of observers, and those of unknown membership.
@@ -76,14 +121,13 @@ class GroundTruth:
         redrawn_counts: as `counts`, but a row for each of many partitions drawn anew: what the
             clients might as well have held. Tests compare claims with them. Empty unless
             the run was simulated in this process; they are never stored.
+        facts: all else that is known of the run.
 
     """
 
     counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
     accuracy: Mapping[int, float]
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
-    users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
-    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     excluded_records: frozenset[int] = frozenset()
     candidates_digest: str = ""
@@ -95,6 +139,7 @@ class GroundTruth:
     redrawn_counts: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = field(
         default_factory=lambda: NO_REDRAWN_COUNTS, repr=False, compare=False
     )
+    facts: Facts[TrueFact] = field(default_factory=Facts)
     # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False, compare=False)
 
@@ -194,32 +239,29 @@ class GroundTruth:
 
     def without_parties(self, parties: Collection[Party]) -> "GroundTruth":
         """Return the truth without these parties, so that `COHORT` means the other clients."""
+        return self.renamed(Without(parties))
+
+    def renamed(self, names: Renaming) -> "GroundTruth":
+        """Return the truth by the new names of clients, about those who have one."""
+        facts = [one for fact in self.facts if (one := fact.renamed(names)) is not None]
+        dropped = self.members.keys() - names.rename(self.members)
         return replace(
             self,
-            counts={key: held for key, held in self.counts.items() if key[1] not in parties},
-            redrawn_counts={
-                key: held for key, held in self.redrawn_counts.items() if key[1] not in parties
-            },
-            shifts={
-                party: rounds for party, rounds in self.shifts.items() if party not in parties
-            },
-            users={party: user for party, user in self.users.items() if party not in parties},
-            members={
-                party: indices
-                for party, indices in self.members.items()
-                if party not in parties
-            },
+            counts=names.rename_by_round(self.counts),
+            redrawn_counts=names.rename_by_round(self.redrawn_counts),
+            shifts=names.rename(self.shifts) if names.keeps_names else NO_SHIFTS,
+            members=names.rename(self.members) if names.keeps_names else NO_MEMBERS,
             excluded_records=self.excluded_records.union(
-                *(self.members.get(party, ()) for party in parties)
-            ),
-            drawn_from={
-                key: shares for key, shares in self.drawn_from.items() if key[1] not in parties
-            },
-            partition=None
-            if self.partition is None
-            else self.partition.select_and_rename(
-                {key: key for key in self.partition.rows if key[1] not in parties}
-            ),
+                *(self.members[party] for party in dropped)
+            )
+            if names.keeps_names
+            else frozenset(),
+            candidates_digest=self.candidates_digest if names.keeps_names else "",
+            drawn_from=names.rename_by_round(self.drawn_from)
+            if names.keeps_names
+            else NO_SHARES,
+            partition=None if self.partition is None else self.partition.renamed(names),
+            facts=Facts(tuple(facts)),
         )
 
     def members_of(self, target: Party) -> tuple[int, ...]:
@@ -241,18 +283,3 @@ class GroundTruth:
 
 EMPTY_GROUND_TRUTH = GroundTruth({}, {})
 """The ground truth of a run of which only the transcript is known."""
-
-
-def true_user(truth: GroundTruth, target: Party) -> str:
-    """Return the user that a target stands for.
-
-    Raises:
-        NeedsError: if it is unknown.
-
-    """
-    if target not in truth.users:
-        raise NeedsError(
-            f"the ground truth has no user for {target}: assign users to clients (data.people "
-            "in a plan, `users` in the truth of a recording), or ask another question"
-        )
-    return truth.users[target]

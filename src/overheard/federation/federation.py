@@ -12,11 +12,12 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.parties import Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.core.truth import NO_ATTRIBUTES, NO_MEMBERS, NO_SHIFTS, NO_USERS
+from overheard.core.truth import NO_MEMBERS, NO_SHIFTS, TrueFact
 from overheard.federation.sampling import Sampling
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.train import Engine
@@ -53,9 +54,7 @@ class Federation:
         shadows: number of shadow devices of the server; they have the last rows of each round.
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
-        users: the user of each client that is one person; recorded in the ground truth.
-        attributes: values of sensitive attributes, by attribute and user; recorded in the
-            ground truth.
+        facts: what is true of the clients; recorded in the ground truth.
         members: by client, indices of the candidate records that it holds; recorded in the
             ground truth.
         background: public examples of the task that every client has, for defenses that mix
@@ -90,8 +89,7 @@ class Federation:
     drawn_from: Sequence[Sequence[Float[Tensor, " classes"]]] | None = None
     shadows: int = 0
     are_shadows_defended: bool = False
-    users: Mapping[Party, str] = field(default_factory=lambda: NO_USERS)
-    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+    facts: Facts[TrueFact] = field(default_factory=Facts)
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     background: Examples | None = None
     distillation: Distillation | None = None

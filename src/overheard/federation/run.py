@@ -309,10 +309,9 @@ def build_ground_truth(
         counts,
         accuracies,
         federation.shifts,
-        federation.users,
-        federation.attributes,
         federation.members,
         drawn_from=drawn_from,
+        facts=federation.facts,
     )
 
 

@@ -10,12 +10,15 @@ from torch import Tensor
 
 from overheard.core.claims import Claim, Timeline
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
 from overheard.core.task import TokenWords
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.question import Control, Question
 from overheard.questions.attribute.claim import Attribute
@@ -300,8 +303,12 @@ def truth_and_guesses(
         {(0, client(0)): before, (1, client(0)): counts, **others},
         accuracy={1: 0.5},
         shifts={client(0): (1,)},
-        users={client(0): "u0", client(1): "u1", client(2): "u0"},
-        attributes={"age": AGES},
+        facts=Facts(
+            (
+                UsersOfClients({client(0): "u0", client(1): "u1", client(2): "u0"}),
+                Attributes({"age": AGES}),
+            )
+        ),
         members={client(0): (1, 4), client(1): (0,)},
         partition=Partition(
             Examples(TEXTS, labels.flip(0)),

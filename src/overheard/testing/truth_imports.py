@@ -9,6 +9,7 @@ FORBIDDEN_MODULES = (
     "overheard.auditing",
     "overheard.core.scorer",
     "overheard.core.transcript",
+    "overheard.core.true_facts",
     "overheard.core.truth",
     "overheard.findings",
 )

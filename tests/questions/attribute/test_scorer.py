@@ -7,10 +7,13 @@ import torch
 
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.scorer import AttributeScorer
@@ -18,7 +21,14 @@ from overheard.questions.attribute.scorer import AttributeScorer
 SCORER = AttributeScorer()
 AGES = {"a": "young", "b": "young", "c": "young", "d": "old", "e": "ancient"}
 TRUTH = GroundTruth(
-    {}, {}, users={client(0): "d", client(1): "e"}, attributes={"age": AGES, "gender": {}}
+    {},
+    {},
+    facts=Facts(
+        (
+            UsersOfClients({client(0): "d", client(1): "e"}),
+            Attributes({"age": AGES, "gender": {}}),
+        )
+    ),
 )
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 PEOPLE = KnownUsers(

@@ -5,17 +5,21 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.scorer import IdentityScorer
 
 SCORER = IdentityScorer()
 USERS = tuple("abcdefgh")
-TRUTH = GroundTruth({}, {}, users={client(0): "c", client(1): "unknown"})
+TRUTH = GroundTruth(
+    {}, {}, facts=Facts((UsersOfClients({client(0): "c", client(1): "unknown"}),))
+)
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 
 

@@ -1,21 +1,29 @@
 """Scores of linked targets equal the numbers worked out by hand."""
 
+from collections.abc import Mapping
+
 import pytest
 import torch
 
 from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.scorer import SameSenderScorer
 
 SCORER = SameSenderScorer()
 OWN, *OTHERS = (Party(f"anon/0-{number}") for number in range(5))
-TRUTH = GroundTruth(
-    {}, {}, users={OWN: "u", OTHERS[0]: "v", OTHERS[1]: "u", OTHERS[2]: "w", OTHERS[3]: "u"}
-)
+
+
+def truth_of(users: Mapping[Party, str]) -> GroundTruth:
+    return GroundTruth({}, {}, facts=Facts((UsersOfClients(users),)))
+
+
+TRUTH = truth_of(dict(zip((OWN, *OTHERS), "uvuwu", strict=True)))
 
 
 def scores(claim: SameSender, truth: GroundTruth = TRUTH) -> tuple[Score, ...]:
@@ -41,12 +49,12 @@ def test_average_precision_is_compared_with_a_random_order() -> None:
 
 def test_without_both_kinds_of_targets_there_is_no_score() -> None:
     assert scores(compared(1.0)) == ()
-    same = GroundTruth({}, {}, users=dict.fromkeys((OWN, *OTHERS), "u"))
+    same = truth_of(dict.fromkeys((OWN, *OTHERS), "u"))
     assert scores(compared(1, 2, 3, 4), same) == ()
 
 
 def test_refuses_a_comparison_with_a_target_missing_from_the_truth() -> None:
-    short = GroundTruth({}, {}, users={OWN: "u"})
+    short = truth_of({OWN: "u"})
     with pytest.raises(NeedsError, match="anon/0-1"):
         SCORER.true_claim(short, OWN, (0,), compared(1.0))
 

@@ -19,6 +19,7 @@ from overheard.core.failures import describe_own_failure
 from overheard.core.own_code.attack_claims import describe_claim_failure
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Scorer
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
@@ -233,13 +234,13 @@ def _scored_finding(
     target = unchecked.target
     true: Claim = scorer.true_claim(truth, target, unchecked.cell.rounds, claimed.claim)
     guesses = Guesses(claimed.guesses, scorer.informed_guesses(true))
-    timeline = true.timeline()
+    timeline, users = true.timeline(), truth.facts.get(UsersOfClients)
     return replace(
         unchecked,
         true=true.numbers(),
         scores=scorer.score(claimed.claim, true, guesses),
         true_since=None if timeline is None else timeline.since,
-        true_user=truth.users.get(target),
+        true_user=None if users is None else users.users.get(target),
         is_checked=True,
         blind={},
     )

@@ -48,7 +48,7 @@ class RunTruth:
             return ThreatTruth(None, None, clients)
 
         def renamed(truth: GroundTruth) -> GroundTruth:
-            named = truth if pseudonyms is None else pseudonyms.rename_truth(truth)
+            named = truth if pseudonyms is None else truth.renamed(pseudonyms)
             return named.without_parties(observers)
 
         # Partitions drawn anew take long, so only if needed.

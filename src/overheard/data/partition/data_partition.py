@@ -11,10 +11,13 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.core.truth import NO_MEMBERS
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import NO_MEMBERS, TrueFact
 from overheard.data.apportion import apportion
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
@@ -112,6 +115,14 @@ class DataPartition:
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     canary_odds: float | None = None
     drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
+
+    @property
+    def facts(self) -> Facts[TrueFact]:
+        """What is true of the clients."""
+        if self.participants is None:
+            return Facts()
+        users, attributes = self.participants.users, self.participants.attributes
+        return Facts((UsersOfClients(users), Attributes(attributes)))
 
     def client_examples(self, client: int, number: int) -> Examples:
         """Return the examples that a client holds in a round."""

@@ -13,7 +13,9 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Guesses, Score, Scorer
-from overheard.core.truth import GroundTruth, true_user
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import GroundTruth
 from overheard.questions.attribute.claim import Attribute
 from overheard.statistics.tied_rank import rank_candidate
 
@@ -58,12 +60,13 @@ class AttributeScorer(Scorer[Attribute]):
             NeedsError: if the ground truth does not state the target's user or attribute.
 
         """
-        user = true_user(truth, target)
-        known = truth.attributes.get(claim.attribute, {})
+        user = truth.facts.need(UsersOfClients).user_of(target)
+        attributes = truth.facts.need(Attributes).attributes
+        known = attributes.get(claim.attribute, {})
         if user not in known:
             raise NeedsError(
                 f"the ground truth has no {claim.attribute} of {target}; it has these "
-                f"attributes: {', '.join(sorted(truth.attributes)) or 'none'}"
+                f"attributes: {', '.join(sorted(attributes)) or 'none'}"
             )
         values = tuple(dict.fromkeys((*claim.values, known[user])))
         return Attribute(

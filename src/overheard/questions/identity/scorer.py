@@ -10,7 +10,8 @@ from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
-from overheard.core.truth import GroundTruth, true_user
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import GroundTruth
 from overheard.questions.identity.claim import Identity
 from overheard.statistics.tied_rank import TiedRank, rank_candidate
 
@@ -60,7 +61,7 @@ class IdentityScorer(Scorer[Identity]):
             NeedsError: if the ground truth does not name the user behind the target.
 
         """
-        return Identity((true_user(truth, target),), torch.ones(1))
+        return Identity((truth.facts.need(UsersOfClients).user_of(target),), torch.ones(1))
 
     def uninformed_guesses(
         self, asked: Identity, knowledge: Knowledge

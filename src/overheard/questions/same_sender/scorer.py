@@ -11,7 +11,8 @@ from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
-from overheard.core.truth import GroundTruth, true_user
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import GroundTruth
 from overheard.questions.same_sender.claim import SameSender
 from overheard.statistics.average_precision import average_precisions
 
@@ -47,8 +48,9 @@ class SameSenderScorer(Scorer[SameSender]):
             NeedsError: if the ground truth does not state the user of one of them.
 
         """
-        user = true_user(truth, target)
-        is_same = [float(true_user(truth, other) == user) for other in claim.others]
+        users = truth.facts.need(UsersOfClients)
+        user = users.user_of(target)
+        is_same = [float(users.user_of(other) == user) for other in claim.others]
         return SameSender(claim.others, torch.tensor(is_same))
 
     def uninformed_guesses(

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update, Weights, apply_update
@@ -16,6 +17,8 @@ from overheard.core.parties import SERVER, Party, client, is_shadow_device, shad
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
@@ -69,6 +72,11 @@ class IdentityRun:
     truth: GroundTruth
     knowledge: Knowledge
     targets: tuple[Party, ...]
+
+    @property
+    def users(self) -> Mapping[Party, str]:
+        """The user of each target."""
+        return self.truth.facts.need(UsersOfClients).users
 
 
 def build() -> nn.Module:
@@ -161,7 +169,11 @@ def simulate_users(
     hands = {user.name: user.hand for user in people}
     return IdentityRun(
         Transcript(tuple(sent)),
-        GroundTruth(counts, {}, users=true_users, attributes={ATTRIBUTE: hands}),
+        GroundTruth(
+            counts,
+            {},
+            facts=Facts((UsersOfClients(true_users), Attributes({ATTRIBUTE: hands}))),
+        ),
         _make_knowledge(people, known, unknown, prior, devices),
         tuple(dict.fromkeys(targets)),
     )

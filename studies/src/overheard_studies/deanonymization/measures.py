@@ -22,6 +22,7 @@ from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.learning.evaluate import logits_of_models
@@ -173,7 +174,9 @@ def observe_runs(runs: StudyRuns, name: str) -> Mapping[int, ServerObservation]:
         seed: ServerObservation(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].observer_parties),
             attacker_knowledge(undefended, seed, inputs, plan.threats[0]),
-            read_truth(audit_folder.run_path(UNDEFENDED, seed)).users,
+            read_truth(audit_folder.run_path(UNDEFENDED, seed))
+            .facts.need(UsersOfClients)
+            .users,
         )
         for seed in plan.seeds
     }

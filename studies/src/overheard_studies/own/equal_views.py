@@ -22,6 +22,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.mnist import FashionMnist
@@ -151,9 +152,8 @@ class ObservedRun:
 
     def chance(self) -> float:
         """Return the expected average precision of a random order of the updates."""
-        _, counts = np.unique(
-            [self.truth.users[one] for one in self.targets], return_counts=True
-        )
+        users = self.truth.facts.need(UsersOfClients)
+        _, counts = np.unique([users.user_of(one) for one in self.targets], return_counts=True)
         return float(random_average_precisions(counts, len(self.targets)).mean())
 
     def precision(self, attack: IdentityAttack) -> Precision:
@@ -161,8 +161,9 @@ class ObservedRun:
         view = self.transcript.seen_by(SERVER)
         claims = attack.infer(view, self.targets, self.knowledge, Seed(self.seed))
         users = tuple(self.knowledge.known_users.prior_examples)
+        true_users = self.truth.facts.need(UsersOfClients)
         scores = np.stack([claims[one].scores.double().numpy() for one in self.targets])
-        owners = np.array([users.index(self.truth.users[one]) for one in self.targets])
+        owners = np.array([users.index(true_users.user_of(one)) for one in self.targets])
         precisions = [
             average_precisions(scores[:, user], owners, len(users))[user]
             for user in np.unique(owners)
@@ -193,7 +194,7 @@ def observe_run(
     renamed = pseudonyms.rename_senders(transcript)
     senders = renamed.seen_by(SERVER).senders()
     targets = tuple(one for one in senders if not is_shadow_device(one))
-    return ObservedRun(seed, renamed, pseudonyms.rename_truth(truth), knowledge, targets)
+    return ObservedRun(seed, renamed, truth.renamed(pseudonyms), knowledge, targets)
 
 
 SHRINK = 2

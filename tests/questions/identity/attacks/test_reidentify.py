@@ -110,10 +110,8 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     ]
     run = simulate_users(people, Seed(0), known=4, unknown=4, rounds=6)
     by_target, known = infer_claims(attack, run), run.knowledge.known_users.prior_examples
-    seen = [c.unseen for target, c in by_target.items() if run.truth.users[target] in known]
-    unseen = [
-        c.unseen for target, c in by_target.items() if run.truth.users[target] not in known
-    ]
+    seen = [c.unseen for target, c in by_target.items() if run.users[target] in known]
+    unseen = [c.unseen for target, c in by_target.items() if run.users[target] not in known]
     assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
 
 
@@ -175,7 +173,7 @@ def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> Non
     known = different.knowledge.known_users.prior_examples
     known_users, unknown_users = [], []
     for target, claim in infer_claims(Profile(), different).items():
-        (known_users if different.truth.users[target] in known else unknown_users).append(
+        (known_users if different.users[target] in known else unknown_users).append(
             claim.unseen
         )
     assert sum(unknown_users) / len(unknown_users) > sum(known_users) / len(known_users)

@@ -150,7 +150,7 @@ class TestUnknownUsers:
         known, by_target = run.knowledge.known_users.prior_examples, infer_claims(attack, run)
         own = {True: [], False: []}
         for target, claim in by_target.items():
-            own[run.truth.users[target] in known].append(claim.unseen)
+            own[run.users[target] in known].append(claim.unseen)
         return torch.tensor(own[True]), torch.tensor(own[False])
 
     @pytest.mark.slow

@@ -21,7 +21,7 @@ def gap(run, claims) -> float:
     same, other = [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.truth.users[compared] == run.truth.users[target]
+            is_same = run.users[compared] == run.users[target]
             (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 

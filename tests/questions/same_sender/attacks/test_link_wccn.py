@@ -20,7 +20,7 @@ def gap(run, claims) -> float:
     same, other = [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.truth.users[compared] == run.truth.users[target]
+            is_same = run.users[compared] == run.users[target]
             (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 
@@ -75,7 +75,7 @@ def test_under_scaffold_updates_of_one_user_match_across_rounds(tmp_path) -> Non
     claims, same, other = infer(LinkWccn(), run), [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.truth.users[compared] == run.truth.users[target]
+            is_same = run.users[compared] == run.users[target]
             (same if is_same else other).append(score)
     # A guess is right for half of all such pairs. Without variates it is 0.44.
     right = [one > another for one in same for another in other]

@@ -1,0 +1,1 @@
+"""Facts that are true of a run and that several questions read."""
