@@ -17,7 +17,7 @@ from overheard.findings.lost_replies import find_lost_replies
 from tests.hostile.flower_replies import (
     FIRST_HOSTILE,
     HONEST,
-    HostileReply,
+    Outcome,
     flower_replies,
     record_run,
     seconds_of_server,
@@ -54,13 +54,13 @@ def check_honest(folder: Path, alone: Path, honest: Sequence[str], rounds: int) 
     assert [one for one in stored if one["body"]["kind"] != "unstored"] == expected
 
 
-def outcome(messages: list[Message], kind: HostileReply) -> bool:
-    """Return whether messages of one client in one round are listed as its kind must be."""
+def are_listed_as(messages: list[Message], outcome: Outcome) -> bool:
+    """Return whether messages of one client in one round are listed as they must be."""
     updates = sum(isinstance(one.body, Update) for one in messages)
     unstored = [one.body for one in messages if isinstance(one.body, UnstoredMessage)]
     if any(not one.reason for one in unstored):
         return False
-    expected = {"recorded": (1, 0), "unrecorded": (0, 1), "both": (1, 1)}[kind.outcome]
+    expected = {"recorded": (1, 0), "unrecorded": (0, 1), "both": (1, 1)}[outcome]
     return (updates, len(unstored)) == expected
 
 
@@ -79,7 +79,9 @@ def check_run(folder: Path, scale: int) -> None:
         for number in range(ROUNDS):
             of_node = [one for one in messages if (one.sender, one.round) == (node, number)]
             # A reply in the name of another sender leaves its own sender without one.
-            if not outcome(of_node, kind) and not (name.startswith("id ") and node in lost):
+            if not are_listed_as(of_node, kind.outcome) and not (
+                name.startswith("id ") and node in lost
+            ):
                 found = [type(one.body).__name__ for one in of_node]
                 wrong.append((name, number, found))
     assert not wrong

@@ -297,9 +297,9 @@ class _StrategyRecorder:
         try:
             parameters = [reply.parameters for _, reply in results]
             mean = self._pack(parameters[0]) if are_one_object(parameters) else None
+            return None if mean == self._sent else mean
         except Exception:
             return None
-        return None if mean == self._sent else mean
 
     def record_mean(
         self,
@@ -317,8 +317,12 @@ class _StrategyRecorder:
             aggregated: the next model of the server; None = it stays.
 
         """
-        after = self._sent if aggregated is None else self._pack(aggregated)
-        self._record(lambda: self._record_replies(results, failures, mean, after))
+
+        def record() -> None:
+            after = self._sent if aggregated is None else self._pack(aggregated)
+            self._record_replies(results, failures, mean, after)
+
+        self._record(record)
 
     def finish(self) -> None:
         """Record the last model, unless it was sent to clients, and end."""
