@@ -25,7 +25,12 @@ from overheard.recorders.flower_api import ClientAppCallable, Context, Message, 
 from overheard.recorders.flower_arrays import ArrayDecoder, PackedArrays
 from overheard.recorders.flower_contents import extract_arrays
 from overheard.recorders.flower_defenses import stated_defenses
-from overheard.recorders.flower_messages import is_recorded, read_replies, read_requests
+from overheard.recorders.flower_messages import (
+    is_recorded,
+    read_other_replies,
+    read_replies,
+    read_requests,
+)
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NodeNames
 from overheard.recorders.replies.differences import ReplyKind, Scales
@@ -153,8 +158,12 @@ class _MessageRecorder:
     def record_reply(self, reply: Message) -> None:
         """Record the client's reply before it is sent."""
         try:
-            if self._rounds is not None:
-                self._rounds.record_replies(read_replies((reply,), self._sizes, self._reading))
+            if self._rounds is None:
+                return
+            self._rounds.record_replies(read_replies((reply,), self._sizes, self._reading))
+            others = read_other_replies((reply,), self._sizes, self._reading)
+            for kind, listed in others.items():
+                self._rounds.list_replies(listed, kind)
         except Exception as error:
             self._stop(error)
 
