@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 import torch
 
-from overheard.archive.layout import manifest_path
+from overheard.archive.layout import manifest_path, messages_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_end import mark_end
@@ -103,6 +104,42 @@ def test_a_masked_reply_is_read_by_nobody_and_its_cohort_by_the_server(tmp_path:
     )
     assert "No party can read another party's individual updates." in text
     assert "server reads the mean update of 2 parties in 1 round." in text
+
+
+def test_names_a_client_whose_line_was_removed(tmp_path: Path):
+    def told() -> str:
+        return " ".join(str(show(tmp_path)).split())
+
+    sentence = (
+        "client/1, round 0: a model was sent, and neither a reply nor why there is none is "
+        "recorded."
+    )
+    path = messages_path(recorded(tmp_path) / "transcript", 0)
+    assert "a model was sent" not in told()
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:2]))
+    assert sentence in told()
+    # The final model alone, which nobody answers.
+    path.write_text(lines[0])
+    assert "a model was sent" not in told()
+
+
+@pytest.mark.parametrize("rounds", ["empty", "dangling", "ended"])
+def test_refuses_a_recording_without_rounds(tmp_path: Path, rounds: str):
+    folder = recorded(tmp_path / "run") / "transcript" / "rounds"
+    messages_path(folder.parent, 0).unlink()
+    # As the recorder leaves it while the first round goes on.
+    assert dict(show(tmp_path / "run").facts)["rounds"].startswith("0 recorded")
+    if rounds == "ended":
+        mark_end(tmp_path / "run")
+    else:
+        rmtree(folder)
+    if rounds == "dangling":
+        folder.symlink_to(tmp_path / "gone")
+    elif rounds == "empty":
+        folder.mkdir()
+    with pytest.raises(TranscriptError, match="has no round"):
+        show(tmp_path / "run")
 
 
 def test_the_first_line_names_a_histogram_of_labels_in_clear(tmp_path: Path):

@@ -5,8 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from overheard.core.messages import Message, MissingReply, UnstoredMessage, Update
-from overheard.core.parties import Party
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Message,
+    MissingReply,
+    UnstoredMessage,
+    Update,
+)
+from overheard.core.parties import Party, is_client
 from overheard.findings.names import make_printable, shorten
 
 MAX_ROWS = 1000
@@ -82,6 +89,38 @@ def describe_lost_replies(lost: Sequence[LostReply]) -> Iterator[str]:
         yield f"{rest:,} more replies are missing or not recorded."
 
 
+def describe_unlisted_replies(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield which clients were sent a model, and have no message in its round.
+
+    A recorder lists each reply that it cannot store, and each one that never arrives. So the
+    line of such a client was left out or removed. A round in which no client sends anything has
+    the final model alone.
+    """
+    asked, heard = defaultdict[int, set[Party]](set), defaultdict[int, set[Party]](set)
+    for one in messages:
+        heard[one.round].add(one.sender)
+        if isinstance(one.body, Broadcast):
+            asked[one.round] |= one.readers
+        elif isinstance(one.body, Aggregate):
+            heard[one.round] |= one.body.cohort
+    unlisted = defaultdict[Party, list[int]](list)
+    for number in sorted(asked):
+        if any(map(is_client, heard[number])):
+            for party in sorted(filter(is_client, asked[number] - heard[number])):
+                unlisted[party].append(number)
+    by_rounds = defaultdict[tuple[int, ...], list[Party]](list)
+    for party, rounds in unlisted.items():
+        by_rounds[tuple(rounds)].append(party)
+    for numbers, parties in list(by_rounds.items())[:MAX_SENTENCES]:
+        yield (
+            f"{_names(parties, MAX_SENTENCES)}, {_rounds_text(numbers)}: a model was sent, and "
+            "neither a reply nor why there is none is recorded."
+        )
+    if len(by_rounds) > MAX_SENTENCES:
+        rest = sum(map(len, list(by_rounds.values())[MAX_SENTENCES:]))
+        yield f"So it is for {rest:,} more clients."
+
+
 def doubt_by_lost_replies(lost: Iterable[LostReply], observers: Sequence[Party]) -> str:
     """Return why it must not be said that nothing leaks to observers; "" if it may be."""
     unread = [
@@ -96,9 +135,9 @@ def doubt_by_lost_replies(lost: Iterable[LostReply], observers: Sequence[Party])
     )
 
 
-def _names(parties: Sequence[Party]) -> str:
-    more = f" and {len(parties) - 3:,} more" if len(parties) > 3 else ""
-    return ", ".join(map(make_printable, parties[:3])) + more
+def _names(parties: Sequence[Party], most: int = 3) -> str:
+    more = f" and {len(parties) - most:,} more" if len(parties) > most else ""
+    return ", ".join(map(make_printable, parties[:most])) + more
 
 
 def _is_masked(message: Message) -> bool:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overheard.archive.asked_rounds import count_asked_rounds
-from overheard.archive.layout import count_committed_rounds
+from overheard.archive.layout import (
+    count_committed_rounds,
+    end_path,
+    path_exists,
+    round_folder,
+    transcript_folder,
+)
 from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.run_end import has_ended
@@ -28,7 +34,11 @@ from overheard.core.messages import (
 from overheard.core.parties import COHORT, SERVER, Party, is_client
 from overheard.core.task import OUTPUTS_OF
 from overheard.core.transcript import Transcript
-from overheard.findings.lost_replies import describe_lost_replies, find_lost_replies
+from overheard.findings.lost_replies import (
+    describe_lost_replies,
+    describe_unlisted_replies,
+    find_lost_replies,
+)
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
 from overheard.report.run_overview import ObserverRow, RunOverview
@@ -59,10 +69,12 @@ def show(folder: Path) -> RunOverview:
         folder: the folder of the run; it contains `transcript/`.
 
     Raises:
-        TranscriptError: if the transcript is missing or damaged.
+        TranscriptError: if the transcript is missing, damaged, or has no round although its run
+            does not go on.
 
     """
     manifest = read_manifest(folder)
+    _check_rounds(folder)
     # Made first: the check then frees its memory.
     sentences = _check_sentences(manifest, folder)
     transcript = open_transcript(folder)
@@ -81,6 +93,19 @@ def show(folder: Path) -> RunOverview:
         (*_reader_sentences(messages), *_network_sentences(messages)),
         metadata,
     )
+
+
+def _check_rounds(folder: Path) -> None:
+    """Refuse a recording without rounds, unless its first one is being recorded."""
+    if count_committed_rounds(folder):
+        return
+    transcript = transcript_folder(folder)
+    is_begun = path_exists(round_folder(transcript, 0))
+    if path_exists(end_path(transcript)) or not is_begun:
+        raise TranscriptError(
+            f"{transcript} has no round: copy the whole transcript again. If its run goes on, "
+            "wait for the first round; if it ended before that, record again"
+        )
 
 
 def _facts(
@@ -251,6 +276,7 @@ def _reader_sentences(messages: Sequence[Message]) -> Iterator[str]:
         yield "No party can read another party's individual updates."
     yield from unstored
     yield from describe_lost_replies(find_lost_replies(messages))
+    yield from describe_unlisted_replies(messages)
     yield from _aggregate_sentences(messages)
 
 
