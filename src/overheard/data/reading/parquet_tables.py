@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from overheard.core.errors import DataError
+from overheard.data.reading.parquet_headers import Footer
 from overheard.disk.limits import TABLE, refuse_large, refuse_sparse
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
@@ -25,6 +26,7 @@ def read_parquet(path: Path) -> "pyarrow.Table":
     Raises:
         DataError: if it is too large, a column has lists or other nested values, or two columns
             have one name.
+        ValueError: if it is damaged; so are Arrow's errors.
 
     """
     import pyarrow as pa
@@ -32,23 +34,34 @@ def read_parquet(path: Path) -> "pyarrow.Table":
 
     refuse_sparse(path, DataError)
     packed = path.stat().st_size
-    with pq.ParquetFile(path) as file:
+    refuse_large(str(path), packed, DataError, part=TABLE)
+
+    def check(memory: int) -> None:
+        refuse_large(str(path), memory, DataError, part=TABLE, packed=packed)
+
+    with path.open("rb") as stream:
+        footer = Footer(stream.read(packed), check)
+    source = pa.py_buffer(footer.plain_file())
+    with pq.ParquetFile(source, pre_buffer=False) as file:
         schema = file.schema_arrow
-        for field in schema:
-            if _is_no_value(field.type):
-                raise DataError(
-                    f"{path}: column {field.name!r} has neither numbers, strings nor dates: "
-                    "convert or drop it"
-                )
-        memory = _declared_memory(file.metadata)
-    refuse_large(str(path), memory, DataError, part=TABLE, packed=packed)
+    for field in schema:
+        if _is_no_value(field.type):
+            raise DataError(
+                f"{path}: column {field.name!r} has neither numbers, strings nor dates: "
+                "convert or drop it"
+            )
+    memory = footer.memory + CELL_BYTES * footer.cells()
+    check(memory)
+    memory += footer.page_memory()
+    check(memory)
+    # The copy with a plain footer is enough.
+    del footer
     texts = [field.name for field in schema if _is_text(field.type)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    with pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
         table = file.read()
     if len(set(table.column_names)) != table.num_columns:
         raise DataError(f"{path} must have columns with different names: correct it")
-    memory += sum(_text_bytes(column) for column in table.columns)
-    refuse_large(str(path), memory, DataError, part=TABLE, packed=packed)
+    check(memory + sum(_text_bytes(column) for column in table.columns))
     plain = [
         column.cast(field.type) if column.type != field.type else column
         for column, field in zip(table.columns, schema, strict=True)
@@ -56,19 +69,10 @@ def read_parquet(path: Path) -> "pyarrow.Table":
     return pa.Table.from_arrays(plain, schema=schema)
 
 
-def _declared_memory(metadata: "pyarrow.parquet.FileMetaData") -> int:
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
-    content = sum(group.total_byte_size for group in groups)
-    return int(CELL_BYTES * rows * metadata.num_columns + content)
-
-
 def _is_no_value(kind: "pyarrow.DataType") -> bool:
     """Return whether a type is of lists, of other nested values, or of bytes."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
     return bool(
         pa.types.is_nested(kind)
         or pa.types.is_binary(kind)

@@ -232,8 +232,6 @@ def _plain_column(path: Path, column: "pandas.Series") -> "pandas.Series":
     """Return the column as plain numbers or strings; dates become ISO strings."""
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
     if pd.api.types.is_bool_dtype(column):
         return column.astype(np.int64)
     if pd.api.types.is_integer_dtype(column):

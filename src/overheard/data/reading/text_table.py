@@ -306,8 +306,6 @@ def _text_column(
     """Return the texts of a column; an empty cell is an empty text."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column, is_category = column.cast(column.type.value_type), True
     is_category &= pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     encoded = column.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
