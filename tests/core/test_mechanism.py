@@ -36,7 +36,7 @@ def test_noise_at_the_server_does_not_cover_the_server_and_colluders() -> None:
     ],
 )
 def test_refuses_settings_out_of_range(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"settings out of range|an epsilon must be 0 or more"):
+    with pytest.raises(ValueError, match=f"^{next(iter(wrong))} must be "):
         replace(LOCAL, **wrong)  # type: ignore[arg-type]
 
 

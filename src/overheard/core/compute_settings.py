@@ -3,15 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Annotated, final
 from weakref import ref
 
 import numpy as np
+from annotated_types import Ge, Lt
 from jaxtyping import Float64
 from torch import Tensor
 
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive, Settings
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the current activity, the number of steps done and their total."""
@@ -124,7 +126,7 @@ def ignore_progress(activity: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeSettings:
+class ComputeSettings(Settings):
     """How an attacker simulates virtual clients: with which seed, device and cache.
 
     Only `seed`, `virtual_clients`, `smallest_gain` and `held_out_per_class` affect results.
@@ -150,26 +152,15 @@ class ComputeSettings:
     """
 
     seed: Seed = field(default_factory=lambda: Seed(0))
-    virtual_clients: int = 1200
-    held_out_per_class: int = HELD_OUT_PER_CLASS
-    smallest_gain: float = 0.0
+    virtual_clients: Positive = 1200
+    held_out_per_class: Positive = HELD_OUT_PER_CLASS
+    smallest_gain: Annotated[float, Ge(0), Lt(1)] = 0.0
     cache: TensorCache = field(default_factory=MemoryTensorCache, compare=False)
     device: str = "cpu"
-    workers: int | None = None
+    workers: Positive | None = None
     cluster: str | None = None
     on_progress: OnProgress = field(default=ignore_progress, compare=False)
     outputs: OutputCache = field(default_factory=OutputCache, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Check that there is at least one virtual client, held-out example and worker."""
-        if self.virtual_clients < 1 or (self.workers is not None and self.workers < 1):
-            raise ValueError("virtual_clients and workers must be 1 or more")
-        if not 0 <= self.smallest_gain < 1:
-            raise ValueError(
-                f"smallest_gain must be 0 or more and below 1, got {self.smallest_gain}"
-            )
-        if self.held_out_per_class < 1:
-            raise ValueError("held_out_per_class must be 1 or more")
 
     @property
     def job_device(self) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from annotated_types import Gt, Le
 from torch import nn
 
 from overheard.core.examples import Examples
@@ -80,7 +81,7 @@ class LocalTraining:
 
 
 @dataclass(frozen=True, slots=True)
-class RunParameters:
+class RunParameters(Settings):
     """The parameters of a run that privacy accounting needs.
 
     Args:
@@ -99,7 +100,7 @@ class RunParameters:
 
     rounds: int
     participation: float
-    sampling_rate: float = 1.0
+    sampling_rate: Annotated[float, Gt(0), Le(1)] = 1.0
     sampling: ClientSampling | None = "fixed"
     asked: int | None = None
     recorded: int | None = None
@@ -117,11 +118,6 @@ class RunParameters:
         if self.recorded is not None:
             return f"{self.recorded:,} of {words} recorded"
         return f"{words} so far" if self.is_open else words
-
-    def __post_init__(self) -> None:
-        """Check that the sampling rate lies in (0, 1]."""
-        if not 0 < self.sampling_rate <= 1:
-            raise ValueError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}")
 
 
 class Defense(Settings):

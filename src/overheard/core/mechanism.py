@@ -1,11 +1,13 @@
 """The noise mechanism of a defense, as it states it for privacy accounting."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Annotated, Literal, final
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from overheard.core.parties import SERVER, Party
+from overheard.core.settings import Positive, Settings
 
 PrivacyUnit = Literal["client", "record"]
 """The unit of privacy: all data of one client, or one of its records."""
@@ -77,7 +79,7 @@ UNENFORCED_SENSITIVITY = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Mechanism:
+class Mechanism(Settings):
     """A Gaussian mechanism, with its unit of privacy and stated guarantee.
 
     Args:
@@ -106,37 +108,29 @@ class Mechanism:
 
     """
 
-    noise_multiplier: float
-    clip: float
-    delta: float
+    noise_multiplier: Annotated[float, Ge(0)]
+    clip: Annotated[float, Gt(0)]
+    delta: Annotated[float, Gt(0), Lt(1)]
     noised_at: Literal["client", "server"]
     bounded_at: Literal["client", "server"] | None
-    moves: float = 2.0
+    moves: Annotated[float, Gt(0)] = 2.0
     unit: PrivacyUnit = "client"
-    steps: int = 1
+    steps: Positive = 1
     is_drawn: bool = False
-    stated: float | None = None
+    stated: Annotated[float, Ge(0)] | None = None
     stated_for: EpsilonScope = "run"
     unproven: str = ""
     record_sampling: RecordSampling | None = None
-    record_rate: float | None = None
+    record_rate: Annotated[float, Gt(0), Le(1)] | None = None
     is_relation_stated: bool = True
 
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        positive = self.clip > 0 and self.moves > 0 and self.steps >= 1
-        if not positive or not 0 <= self.noise_multiplier < math.inf or not 0 < self.delta < 1:
-            raise ValueError(f"settings out of range: {self}")
+    def check_together(self) -> None:
+        """Refuse settings that contradict each other."""
         if self.is_drawn and self.steps > 1:
             raise ValueError(
                 "sampling clients once a round is not accounted for with several noise draws a "
                 f"round: set is_drawn to False or steps to 1, got {self}"
             )
-        if self.stated is not None and not self.stated >= 0:
-            raise ValueError(f"an epsilon must be 0 or more, got {self.stated}")
-        self._check_record_sampling()
-
-    def _check_record_sampling(self) -> None:
         if self.record_sampling is not None and self.unit != "record":
             raise ValueError(
                 "record_sampling is that of records inside a client: set unit to 'record'"
@@ -146,10 +140,6 @@ class Mechanism:
             raise ValueError(
                 "record_rate is the share of a client's records in a step: state it with "
                 "record_sampling 'poisson', 'fixed' or 'shuffled', and only then"
-            )
-        if self.record_rate is not None and not 0 < self.record_rate <= 1:
-            raise ValueError(
-                f"record_rate must be above 0 and at most 1, got {self.record_rate}"
             )
 
     @property

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
+from annotated_types import Ge, Gt, Lt
+
+from overheard.core.settings import Positive, Settings
 from overheard.core.task import TaskKind
 
 OptimizerName = Literal["sgd", "adam", "adamw", "adadelta"]
@@ -25,7 +28,7 @@ LARGEST_FLOAT32 = 3e38
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Settings):
     """Local training: minibatch descent on the mean loss of a batch.
 
     In a task with classes, the loss is the cross-entropy or, for labels that are ordered
@@ -57,45 +60,23 @@ class Recipe:
 
     """
 
-    rate: float
-    epochs: int
-    batch: int
+    rate: Annotated[float, Gt(0), Lt(LARGEST_FLOAT32)]
+    epochs: Positive
+    batch: Positive
     optimizer: OptimizerName = "sgd"
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    label_smoothing: float = 0.0
+    momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
+    weight_decay: Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)] = 0.0
+    label_smoothing: Annotated[float, Ge(0), Lt(1)] = 0.0
     loss: LossName = "cross_entropy"
-    proximal: float = 0.0
+    proximal: Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)] = 0.0
 
-    def __post_init__(self) -> None:
-        """Check the ranges of the settings."""
-        if not 0 < self.rate < LARGEST_FLOAT32:
-            raise ValueError(
-                f"rate must be above 0 and below {LARGEST_FLOAT32}, got {self.rate}"
-            )
-        if self.epochs < 1 or self.batch < 1:
-            raise ValueError(
-                f"epochs and batch must be 1 or more, got {self.epochs} and {self.batch}"
-            )
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must lie in [0, 1), got {self.momentum}")
+    def check_together(self) -> None:
+        """Refuse settings that another optimizer or loss would ignore."""
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(f"momentum applies to sgd only: remove it for {self.optimizer}")
-        if not 0 <= self.weight_decay < LARGEST_FLOAT32:
-            raise ValueError(
-                f"weight_decay must be 0 or more and below {LARGEST_FLOAT32}, got "
-                f"{self.weight_decay}"
-            )
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(f"label_smoothing must lie in [0, 1), got {self.label_smoothing}")
         if self.label_smoothing and self.loss != "cross_entropy":
             raise ValueError(
                 f"label_smoothing applies to cross_entropy only: remove it for {self.loss}"
-            )
-
-        if not 0 <= self.proximal < LARGEST_FLOAT32:
-            raise ValueError(
-                f"proximal must be 0 or more and below {LARGEST_FLOAT32}, got {self.proximal}"
             )
 
     def __repr__(self) -> str:
