@@ -136,7 +136,7 @@ def test_an_unknown_key_is_reported_with_its_location():
         ("rate = 0.1", 'rate = 0.1\noptimizer = "SGD"', "training.optimizer"),
         ('source = "digits"', "source = 3", "data.source"),
         ('source = "digits"', 'source = "digit"', "data.source"),
-        ("alpha = 1", "alpha = 0", "data.split"),
+        ("alpha = 1", "alpha = 0", "data.split.dirichlet.alpha"),
         ("alpha = 1", "beta = 1", "data.split.dirichlet.beta"),
         ("examples = [20, 30]", "examples = [30, 20]", "data"),
         ("examples = [20, 30]", "", "data"),
@@ -191,7 +191,7 @@ def test_all_errors_are_reported_at_once():
         "seeds",
         "topic",
         "data.clients",
-        "data.split",
+        "data.split.dirichlet.alpha",
         "training.model",
         "threats.0.attacks.0",
     }
@@ -358,8 +358,8 @@ def test_all_settings_of_people_are_read_as_written():
     ("line", "place", "words"),
     [
         ('prior = "earlier"', "data.people.prior", "'random', 'chronological'"),
-        ("share = 1.0", "data.people", "share must lie between 0 and 1, got 1.0"),
-        ("share = nan", "data.people", "share must lie between 0 and 1"),
+        ("share = 1.0", "data.people.share", "must be below 1, got 1.0"),
+        ("share = nan", "data.people.share", "must be"),
         ("records = 0", "data.people.records", "must be 1 or more, got"),
         ("unseen = -1", "data.people.unseen", "must be 0 or more, got"),
         ("holdout = 1.5", "data.people.holdout", "must be a whole number, got"),

@@ -57,7 +57,7 @@ def test_refuses_values_that_are_no_plugin(given: str):
         ('"alpha": "0.5"', ("split", "dirichlet", "alpha"), "float_type"),
         ('"alpha": true', ("split", "dirichlet", "alpha"), "float_type"),
         ('"beta": 1', ("split", "dirichlet", "beta"), "extra_forbidden"),
-        ('"alpha": -1', ("split",), "value_error"),
+        ('"alpha": -1', ("split", "dirichlet", "alpha"), "greater_than"),
         ('"alpha": NaN', ("split", "dirichlet", "alpha"), "finite_number"),
     ],
 )
@@ -73,10 +73,10 @@ def test_refuses_wrong_settings_with_their_location(
 
 
 def test_lists_errors_of_two_plugins_at_once():
-    # One raises a ValueError, the other a PlanError.
+    # One raises a PlanError, the other a ValueError.
     wrong = {
-        "split": {"kind": "dirichlet", "alpha": 0},
-        "model": {"kind": "mlp", "hidden": []},
+        "split": {"kind": "shares", "compositions": [[0.5]]},
+        "model": {"kind": "transformer", "width": 3, "heads": 1},
     }
     with pytest.raises(ValidationError) as refused:
         SmallPlan.model_validate(wrong)

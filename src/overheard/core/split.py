@@ -7,12 +7,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
+from overheard.core.settings import Settings
 
 Rows = Int[Tensor, " _rows"]
 """Indices of examples in a pool; the axis differs between clients, so its name is not bound."""
 
 
-class Split(ABC):
+class Split(Settings, ABC):
     """Partitions a pool of examples among clients.
 
     A concrete split is a final frozen dataclass: its fields are its settings.

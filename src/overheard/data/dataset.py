@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.settings import Settings
 from overheard.core.task import Task, TokenWords, words_of_task
 
 NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -137,7 +138,7 @@ class Dataset:
         return len(self.train) - 1 if self.records is None else int(self.records.max())
 
 
-class DataSource(ABC):
+class DataSource(Settings, ABC):
     """A source of a data set.
 
     A concrete source is a final frozen dataclass. Its fields are its settings.

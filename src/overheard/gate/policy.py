@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from overheard.core.parties import parse_party
-from overheard.data.positive import Positive
+from overheard.core.settings import Positive
 from overheard.findings.document_rows import NonNegative
 from overheard.findings.threat_verdict import TargetKind
 from overheard.gate.verdict import OverlapStatus

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from overheard.core.settings import Positive
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.own import Own
@@ -11,7 +12,6 @@ from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.data_partition import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import MAX_CLIENTS, DataShift, Draws
-from overheard.data.positive import Positive
 from overheard.data.splits.iid import Iid
 from overheard.plans.plugin_field import PluginField
 from overheard.plans.registries import DATASETS, SPLITS

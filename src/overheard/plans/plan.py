@@ -20,9 +20,9 @@ from overheard.core.parties import (
     parse_party,
     party_sort_key,
 )
+from overheard.core.settings import Positive
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
-from overheard.data.positive import Positive
 from overheard.federation.sampling import Sampling
 from overheard.findings.html import html_table
 from overheard.findings.names import name_observers

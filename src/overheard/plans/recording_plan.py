@@ -9,7 +9,7 @@ from pydantic import Field
 from overheard.archive.manifest import Manifest
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import ClientSampling, Mechanism, RecordSampling
-from overheard.data.positive import Positive
+from overheard.core.settings import Positive
 from overheard.plans.strict_model import StrictModel
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from pydantic import Field, field_validator, model_validator
 from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.knowledge import Prior
 from overheard.core.recipe import LossName, OptimizerName, Recipe
+from overheard.core.settings import Positive
 from overheard.core.split import Split
-from overheard.data.positive import Positive
 from overheard.plans.plugin_field import PluginField, plugin_label
 from overheard.plans.registries import SPLITS
 from overheard.plans.strict_model import StrictModel

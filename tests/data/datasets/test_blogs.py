@@ -157,7 +157,7 @@ def test_refuses_blogs_too_short_to_hold_out_a_post(tmp_path: Path) -> None:
 def test_refuses_a_stride_that_leaves_no_label() -> None:
     with pytest.raises(PlanError, match="use a smaller stride"):
         Blogs(task="next_word", tokens=10, stride=10)
-    with pytest.raises(PlanError, match="vocabulary"):
+    with pytest.raises(ValueError, match="vocabulary must be 1 or more, got 0"):
         Blogs(vocabulary=0)
     # Settings of the other task are not checked.
     assert Blogs(tokens=2).stride == 4

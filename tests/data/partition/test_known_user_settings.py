@@ -11,17 +11,17 @@ from overheard.data.partition.known_user_settings import KnownUserSettings
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"share": 0.0}, "share must lie between 0 and 1, got 0.0"),
-        ({"share": 1.0}, "share must lie between 0 and 1, got 1.0"),
-        ({"share": float("nan")}, "share must lie between 0 and 1"),
-        ({"records": 0}, "records and per_label must be 1 or more"),
-        ({"per_label": 0}, "records and per_label must be 1 or more"),
-        ({"unseen": -1}, "unseen and holdout must be 0 or more"),
-        ({"holdout": -1}, "unseen and holdout must be 0 or more"),
+        ({"share": 0.0}, "share must be above 0, got 0.0"),
+        ({"share": 1.0}, "share must be below 1, got 1.0"),
+        ({"share": float("nan")}, "share must be a finite number, got nan"),
+        ({"records": 0}, "records must be 1 or more"),
+        ({"per_label": 0}, "per_label must be 1 or more"),
+        ({"unseen": -1}, "unseen must be 0 or more"),
+        ({"holdout": -1}, "holdout must be 0 or more"),
     ],
 )
 def test_refuses_numbers_out_of_range(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(ValueError, match=message):
         KnownUserSettings(**settings)
 
 

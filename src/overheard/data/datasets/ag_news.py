@@ -8,6 +8,7 @@ import torch
 
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.fetch import RemoteFile, fetch
@@ -52,8 +53,8 @@ class AgNews(DataSource):
 
     """
 
-    vocabulary: int = 20_000
-    tokens: int = 40
+    vocabulary: Positive = 20_000
+    tokens: Positive = 40
 
     name: ClassVar[str] = "ag_news"
     source: ClassVar[str] = (

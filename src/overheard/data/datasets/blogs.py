@@ -13,6 +13,7 @@ from torch import Tensor
 
 from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
+from overheard.core.settings import Positive, Settings
 from overheard.core.task import Task
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset, DataSource
@@ -31,7 +32,6 @@ from overheard.data.reading.tables import (
 from overheard.data.reading.texts import (
     PADDING,
     RESERVED_TOKENS,
-    TextSettings,
     Vocabulary,
     alphabetical_vocabulary,
     ranked_vocabulary,
@@ -90,10 +90,10 @@ class Blogs(DataSource):
     """
 
     task: Literal["age_group", "next_word"] = "age_group"
-    vocabulary: int | None = None
-    tokens: int = 100
-    context: int = 10
-    stride: int = 4
+    vocabulary: Positive | None = None
+    tokens: Positive = 100
+    context: Positive = 10
+    stride: Positive = 4
 
     name: ClassVar[str] = "blogs"
     source: ClassVar[str] = (
@@ -101,10 +101,8 @@ class Blogs(DataSource):
         "research use; posts of real people: never quote them"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse settings that leave no word to read or no label."""
-        TextSettings(self._vocabulary_size, self.tokens)
-        WindowSettings(self.context, self.stride)
+    def check_together(self) -> None:
+        """Refuse a stride that leaves no label."""
         if self.task == "next_word" and self.stride >= self.tokens:
             raise PlanError(
                 f"blogs: stride {self.stride} leaves no label in {self.tokens} tokens: use a "
@@ -222,7 +220,7 @@ def _drop_copied_blogs(path: Path, table: "pandas.DataFrame") -> "pandas.DataFra
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSettings:
+class WindowSettings(Settings):
     """How texts are cut into windows.
 
     Args:
@@ -232,15 +230,8 @@ class WindowSettings:
 
     """
 
-    context: int = 10
-    stride: int = 4
-
-    def __post_init__(self) -> None:
-        """Refuse windows without words."""
-        if self.context < 1 or self.stride < 1:
-            raise PlanError(
-                f"context and stride must be 1 or more, got {self.context} and {self.stride}"
-            )
+    context: Positive = 10
+    stride: Positive = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Cifar10(DataSource):
     name: ClassVar[str] = "cifar10"
     source: ClassVar[str] = "Krizhevsky 2009; published for research, no explicit licence"
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse unknown classes, and a shrink that does not divide an image."""
         unknown = [name for name in self.only if name not in CLASS_NAMES]
         if unknown:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, final
 
-from overheard.core.errors import PlanError
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.folder import require_file
 from overheard.data.reading.images import image_dataset, read_images
@@ -30,11 +29,6 @@ class Ham10000(DataSource):
         "Tschandl, Rosendahl, Kittler 2018 (Harvard Dataverse, doi:10.7910/DVN/DBW86T); "
         "CC BY-NC 4.0"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse other sizes."""
-        if self.side not in (28, 8):
-            raise PlanError(f"ham10000: side must be 28 or 8, got {self.side}")
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `ham10000/ham10000_28x28_rgb.npz` or `ham10000/ham10000_8x8_gray_full.npz`."""

@@ -103,7 +103,7 @@ class Mnist(DataSource):
     name: ClassVar[str] = "mnist"
     source: ClassVar[str] = "LeCun, Cortes, Burges 1998; commonly given as CC BY-SA 3.0"
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse a shrink that does not divide an image."""
         check_shrink(self.name, self.shrink)
 
@@ -128,7 +128,7 @@ class FashionMnist(DataSource):
     name: ClassVar[str] = "fashion_mnist"
     source: ClassVar[str] = "Xiao, Rasul, Vollgraf 2017 (Zalando); MIT licence"
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse a shrink that does not divide an image."""
         check_shrink(self.name, self.shrink)
 

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
-from overheard.core.errors import PlanError
+from annotated_types import Ge, Le
+
 from overheard.core.own_code.reference import OutsideName
+from overheard.core.settings import Positive
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
@@ -65,8 +67,8 @@ class Own(DataSource):
     text: str | None = None
     time: str | None = None
     attributes: tuple[str, ...] = ()
-    vocabulary: int = 20_000
-    tokens: int = 40
+    vocabulary: Positive = 20_000
+    tokens: Positive = 40
     task: TaskKind = "classification"
     more_labels: tuple[str, ...] = ()
     scale: Scale | None = None
@@ -74,18 +76,11 @@ class Own(DataSource):
     categories: tuple[str, ...] | None = None
     left_out: tuple[str, ...] | None = None
     decimals: Decimals | None = None
-    header_lines: int | None = None
+    header_lines: Annotated[int, Ge(0), Le(MAX_HEADER_LINES)] | None = None
     spellings: Spellings | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
-
-    def __post_init__(self) -> None:
-        """Refuse a header that no table has."""
-        if self.header_lines is not None and not 0 <= self.header_lines <= MAX_HEADER_LINES:
-            raise PlanError(
-                f"own: header_lines must be 0 to {MAX_HEADER_LINES}, got {self.header_lines}"
-            )
 
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive, Settings
 from overheard.core.split import Rows
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CandidateSettings:
+class CandidateSettings(Settings):
     """The number and kind of candidate records.
 
     Args:
@@ -29,17 +30,9 @@ class CandidateSettings:
 
     """
 
-    members: int = 100
-    outsiders: int = 1000
+    members: Positive = 100
+    outsiders: Positive = 1000
     canaries: Literal["no", "labelled", "mislabelled"] = "no"
-
-    def __post_init__(self) -> None:
-        """Refuse a choice without members or without non-members."""
-        if self.members < 1 or self.outsiders < 1:
-            raise ValueError(
-                "members and outsiders must be 1 or more, got "
-                f"{self.members} and {self.outsiders}"
-            )
 
     @property
     def are_canaries(self) -> bool:

@@ -14,6 +14,7 @@ from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative, Settings
 from overheard.core.split import Rows, Split
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -46,7 +47,7 @@ _UNIQUE_MASKS = WeakTensorKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class AuxiliarySize:
+class AuxiliarySize(Settings):
     """The number of labelled auxiliary examples; none if neither number is given.
 
     Args:
@@ -55,15 +56,13 @@ class AuxiliarySize:
 
     """
 
-    per_class: int | None = None
-    total: int | None = None
+    per_class: NotNegative | None = None
+    total: NotNegative | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse both numbers at once, and negative ones."""
+    def check_together(self) -> None:
+        """Refuse both numbers at once."""
         if self.per_class is not None and self.total is not None:
             raise PlanError("auxiliary: give per_class or total, not both")
-        if (self.per_class or 0) < 0 or (self.total or 0) < 0:
-            raise PlanError("auxiliary: per_class and total must be 0 or more")
 
 
 @dataclass(frozen=True, slots=True)

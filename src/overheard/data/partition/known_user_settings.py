@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from pydantic import Field
+from annotated_types import Gt, Lt
 
 from overheard.core.errors import PlanError
-from overheard.data.positive import Positive
+from overheard.core.settings import NotNegative, Positive, Settings
 
 PriorKind = Literal["random", "chronological", "chronological_within_labels", "profile"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KnownUserSettings:
+class KnownUserSettings(Settings):
     """Settings of the attacker's prior knowledge of users.
 
     Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 5.2 and 6.1.
@@ -42,21 +42,15 @@ class KnownUserSettings:
     """
 
     prior: PriorKind = "chronological"
-    share: float = 0.5
+    share: Annotated[float, Gt(0), Lt(1)] = 0.5
     records: Positive | None = None
-    unseen: Annotated[int, Field(ge=0)] = 0
-    holdout: Annotated[int, Field(ge=0)] = 0
+    unseen: NotNegative = 0
+    holdout: NotNegative = 0
     shadow_devices: bool = False
     per_label: Positive | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse settings out of range, and settings of users combined with profiles."""
-        if not 0 < self.share < 1:
-            raise PlanError(f"people: share must lie between 0 and 1, got {self.share}")
-        if any(count is not None and count < 1 for count in (self.records, self.per_label)):
-            raise PlanError("people: records and per_label must be 1 or more")
-        if self.unseen < 0 or self.holdout < 0:
-            raise PlanError("people: unseen and holdout must be 0 or more")
+    def check_together(self) -> None:
+        """Refuse settings of users combined with profiles."""
         has_user_settings = self.shadow_devices or self.unseen or self.holdout or self.per_label
         if self.prior == "profile" and has_user_settings:
             raise PlanError(

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field
+from annotated_types import Ge, Lt
 
 from overheard.core.errors import PlanError
+from overheard.core.settings import Positive, Settings, Share
 from overheard.data.partition.composition import checked_weights, normalised_shares
-from overheard.data.positive import Positive
 
 MAX_CLIENTS = 1_000_000
 """More clients than any data set has examples for; listing them would fill the memory."""
@@ -22,7 +22,7 @@ come in. "exact": the counts that the client held are copied.
 
 
 @dataclass(frozen=True, slots=True)
-class DataShift:
+class DataShift(Settings):
     """A distribution shift: fresh examples, as many as before, replace those of a client.
 
     Properties that are not given do not change. With only a client and a round, fresh examples
@@ -42,31 +42,16 @@ class DataShift:
 
     """
 
-    client: Annotated[int, Field(ge=0, lt=MAX_CLIENTS)]
+    client: Annotated[int, Ge(0), Lt(MAX_CLIENTS)]
     round: Positive
     shares: tuple[float, ...] | None = None
     weights: tuple[float, ...] | None = None
     over: Positive = 1
-    distortion: Annotated[float, Field(ge=0, le=1)] | None = None
+    distortion: Share | None = None
     new_user: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse settings out of range, and settings that exclude each other."""
-        if self.client < 0:
-            raise PlanError(f"shifts: client must be 0 or more, got {self.client}")
-        if self.round < 1:
-            raise PlanError(
-                f"shifts: round must be 1 or more, got {self.round}: in round 0 the split "
-                "determines what a client holds"
-            )
-        if self.over < 1:
-            raise PlanError(
-                f"{self._description}: over must be 1 round or more, got {self.over}"
-            )
-        if self.distortion is not None and not 0 <= self.distortion <= 1:
-            raise PlanError(
-                f"{self._description}: distortion must lie in 0..1, got {self.distortion}"
-            )
+    def check_together(self) -> None:
+        """Refuse settings that exclude each other."""
         if self.weights is not None and (self.shares is not None or self.new_user):
             raise PlanError(
                 f"{self._description}: weights rescale the shares that the client holds, so "
@@ -94,7 +79,7 @@ class DataShift:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Settings):
     """The rounds in which clients replace their examples by new ones (an exchange).
 
     Args:
@@ -111,20 +96,16 @@ class Schedule:
 
     """
 
-    rounds: int
-    refresh_every: int | None = None
+    rounds: Positive
+    refresh_every: Positive | None = None
     shifts: tuple[DataShift, ...] = ()
     draws: Draws = "exact"
     first_draws: Draws = "exact"
     own_draws: int = 0
     own_draws_from: int = 0
 
-    def __post_init__(self) -> None:
-        """Refuse rounds out of range, and shifts of a client that overlap."""
-        if self.rounds < 1:
-            raise PlanError(f"rounds must be 1 or more, got {self.rounds}")
-        if self.refresh_every is not None and self.refresh_every < 1:
-            raise PlanError(f"refresh_every must be 1 or more, got {self.refresh_every}")
+    def check_together(self) -> None:
+        """Refuse shifts after the last round, and shifts of a client that overlap."""
         for shift in self.shifts:
             if shift.last_round >= self.rounds:
                 raise PlanError(

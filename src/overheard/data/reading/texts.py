@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from overheard.core.errors import DataError, PlanError
+from overheard.core.errors import DataError
+from overheard.core.settings import Positive, Settings
 from overheard.core.task import TokenWords
 
 PADDING = 0
@@ -23,7 +24,7 @@ RESERVED_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class TextSettings:
+class TextSettings(Settings):
     """Settings of tokenisation.
 
     Args:
@@ -32,16 +33,8 @@ class TextSettings:
 
     """
 
-    vocabulary: int = 20_000
-    tokens: int = 40
-
-    def __post_init__(self) -> None:
-        """Refuse a vocabulary or a text without words."""
-        if self.vocabulary < 1 or self.tokens < 1:
-            raise PlanError(
-                f"vocabulary and tokens must be 1 or more, got {self.vocabulary} and "
-                f"{self.tokens}"
-            )
+    vocabulary: Positive = 20_000
+    tokens: Positive = 40
 
 
 @dataclass(frozen=True, slots=True)

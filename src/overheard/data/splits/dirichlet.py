@@ -1,14 +1,14 @@
 """A split in which each client's label shares are drawn from a Dirichlet distribution."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
+from annotated_types import Gt
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.data.apportion import apportion, apportion_array
 from overheard.data.partition.check_pool import check_pool
@@ -41,7 +41,7 @@ class Dirichlet(LabelSplit):
 
     """
 
-    alpha: float = 0.5
+    alpha: Annotated[float, Gt(0)] = 0.5
 
     name: ClassVar[str] = "dirichlet"
     source: ClassVar[str] = (
@@ -50,11 +50,6 @@ class Dirichlet(LabelSplit):
     )
     draws_labels_at_random: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuse an alpha that defines no distribution."""
-        if not 0 < self.alpha < float("inf"):
-            raise PlanError(f"dirichlet: alpha must be above 0, got {self.alpha}")
 
     def draw_label_counts(
         self,

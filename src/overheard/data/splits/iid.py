@@ -9,6 +9,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.core.settings import Share
 from overheard.data.apportion import ROUNDING_TOLERANCE, apportion
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
@@ -39,7 +40,7 @@ class Iid(LabelSplit):
 
     """
 
-    fluctuation: float = 0.1
+    fluctuation: Share = 0.1
     balanced: bool = True
 
     name: ClassVar[str] = "iid"
@@ -48,11 +49,6 @@ class Iid(LabelSplit):
     )
     draws_labels_at_random: ClassVar[bool] = True
     is_exchangeable: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuse a fluctuation outside 0..1."""
-        if not 0 <= self.fluctuation <= 1:
-            raise PlanError(f"iid: fluctuation must lie in 0..1, got {self.fluctuation}")
 
     def draw_label_counts(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.data.apportion import apportion
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
@@ -28,7 +29,7 @@ class Quantity(LabelSplit):
 
     """
 
-    classes_per_client: int = 3
+    classes_per_client: Positive = 3
 
     name: ClassVar[str] = "quantity"
     source: ClassVar[str] = (
@@ -38,13 +39,6 @@ class Quantity(LabelSplit):
     draws_labels_at_random: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
     draws_labels_in_turn: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuse clients without labels."""
-        if self.classes_per_client < 1:
-            raise PlanError(
-                f"quantity: classes_per_client must be 1 or more, got {self.classes_per_client}"
-            )
 
     def draw_label_counts(
         self,

@@ -38,7 +38,7 @@ class Shares(Split):
     needs_classes: ClassVar[bool] = True
     has_fixed_shares: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse rows that are not label shares."""
         if not self.compositions:
             raise PlanError("shares: compositions is empty: give one row per client")
