@@ -2,7 +2,8 @@
 
 import inspect
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, final
+from types import UnionType
+from typing import Any, Union, final, get_args, get_origin, get_type_hints
 
 
 @final
@@ -45,12 +46,16 @@ def _first_line(plugin: type) -> str:
 
 
 def _settings(plugin: type) -> tuple[str, ...]:
+    hints = get_type_hints(plugin)  # without ranges, for which the documentation has room
     return tuple(
-        f"{field.name}: {_type_name(field.type)}{_default(field)}" for field in fields(plugin)
+        f"{field.name}: {_type_name(hints[field.name])}{_default(field)}"
+        for field in fields(plugin)
     )
 
 
 def _type_name(hint: object) -> str:
+    if get_origin(hint) in (Union, UnionType):
+        return " | ".join(map(_type_name, get_args(hint))).replace("NoneType", "None")
     return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
