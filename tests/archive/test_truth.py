@@ -15,6 +15,7 @@ from overheard.core.errors import DataError, NeedsError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 
@@ -61,12 +62,11 @@ def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
 def test_members_are_read_as_written_without_label_counts(
     tmp_path: Path,
 ) -> None:
-    truth = GroundTruth(
-        {}, {}, members={client(0): (0, 4), client(1): ()}, candidates_digest="0a3f"
-    )
+    owners = RecordOwners({client(0): (0, 4), client(1): ()}, digest="0a3f")
+    truth = GroundTruth({}, {}, facts=Facts((owners,)))
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
-    assert (found.members, found.candidates_digest) == (truth.members, "0a3f")
+    assert found.facts == truth.facts
     assert not found.has_label_counts
     with pytest.raises(NeedsError, match="has no label counts"):
         found.label_counts(client(0), (0,))
@@ -256,14 +256,16 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
         {key: torch.tensor(draw(drawn_lists(labels, widths))).long() for key in keys},
         draw(st.dictionaries(numbers, floats, max_size=3)),
         draw(st.dictionaries(parties, lists.map(tuple), max_size=2)),
-        draw(st.dictionaries(parties, lists.map(tuple), max_size=2)),
         facts=Facts(
             (
                 UsersOfClients(draw(st.dictionaries(parties, names, min_size=1, max_size=2))),
                 Attributes(draw(st.dictionaries(names, values, min_size=1, max_size=2))),
+                RecordOwners(
+                    draw(st.dictionaries(parties, lists.map(tuple), min_size=1, max_size=2)),
+                    digest=draw(st.text("0123456789abcdef", max_size=9)),
+                ),
             )
         ),
-        candidates_digest=draw(st.text("0123456789abcdef", max_size=9)),
         drawn_from=shares
         if is_hostile
         else {key: one.softmax(0) for key, one in shares.items()},
@@ -280,8 +282,7 @@ def as_stored(truth: GroundTruth) -> list[object]:
     """Return all that is stored of a truth."""
     tensors = [truth.counts, truth.drawn_from]
     plain = [{key: one.tolist() for key, one in numbers.items()} for numbers in tensors]
-    rest = [truth.accuracy, truth.shifts, truth.facts, truth.members]
-    return [*plain, *rest, truth.candidates_digest]
+    return [*plain, truth.accuracy, truth.shifts, truth.facts]
 
 
 @given(truths(is_hostile=False))

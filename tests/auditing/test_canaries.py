@@ -18,6 +18,7 @@ from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
@@ -98,11 +99,12 @@ def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries
     partition = partition_for_plan(PLAN, inputs_for(PLAN).dataset, 0)
     records, truth = partition.candidates, read_truth(ran.folder)
     assert records is not None
-    assert truth.members == partition.members
-    assert len(truth.candidates_digest) == 24
+    owners = truth.facts.need(RecordOwners)
+    assert owners.members == partition.members
+    assert len(owners.digest) == 24
     assert not truth.has_label_counts
     for number in range(3):
-        own = list(truth.members[client(number)])
+        own = list(owners.members[client(number)])
         file = ran.folder / f"client-{number}.npz"
         assert ran.drawn.files[client(number)] == file
         with np.load(file, allow_pickle=False) as stored:
@@ -225,23 +227,26 @@ def test_refuses_candidate_records_of_unknown_membership(
 def test_refuses_impossible_members(
     ran: AuditedCanaries, tmp_path: Path, members: dict[object, tuple[int, ...]], words: str
 ) -> None:
-    copy = external_copy(ran, "little", tmp_path / "run")
-    write_truth(copy, replace(read_truth(copy), members=members))
+    copy = with_members(ran, members, tmp_path / "run")
     with pytest.raises(TranscriptError, match=words):
         audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+
+
+def owners_of(folder: Path) -> RecordOwners:
+    return read_truth(folder).facts.need(RecordOwners)
 
 
 def with_members(ran: AuditedCanaries, members: dict[Party, tuple[int, ...]], to: Path) -> Path:
     """Copy a run as an external recording in which clients have these canaries."""
     copy = external_copy(ran, "little", to)
-    write_truth(copy, replace(read_truth(copy), members=members))
+    write_truth(copy, read_truth(copy).having(replace(owners_of(copy), members=members)))
     return copy
 
 
 def test_refuses_canaries_that_were_not_assigned_to_these_clients(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
-    first, second, third = (read_truth(ran.folder).members[client(n)] for n in range(3))
+    first, second, third = (owners_of(ran.folder).members_of(client(n)) for n in range(3))
     held_out = min({*range(180)} - {*first, *second, *third})
     for number, members in enumerate(
         (
@@ -272,7 +277,7 @@ def test_refuses_canaries_that_were_not_assigned_to_these_clients(
 def test_clients_may_be_renamed_or_left_out_of_the_ground_truth(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
-    first, _, third = (read_truth(ran.folder).members[client(n)] for n in range(3))
+    first, _, third = (owners_of(ran.folder).members_of(client(n)) for n in range(3))
     members = {client(0): third, client(1): first}
     copy = with_members(ran, members, tmp_path / "run")
     found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)

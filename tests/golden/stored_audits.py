@@ -32,6 +32,7 @@ from overheard.auditing.value_codec import ValueDecoder, ValueEncoder
 from overheard.core.facts import Facts
 from overheard.core.parties import Party
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import NO_REDRAWN_COUNTS, GroundTruth, Partition
 from overheard.disk.digests import TRUST_VARIABLE
@@ -196,10 +197,13 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
     # Only their words are compared with claims; pictures would need many bytes.
     has_words = any(cell.cell.question == "words" for cell in claims.cells)
     users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
+    owners = truth.facts.get(RecordOwners)
     values = {one.name: getattr(truth, one.name, None) for one in fields(_Truth)} | {
         "users": {} if users is None else users.users,
         "attributes": {} if attributes is None else attributes.attributes,
-        "excluded_records": tuple(sorted(truth.excluded_records)),
+        "members": {} if owners is None else owners.members,
+        "excluded_records": () if owners is None else tuple(sorted(owners.excluded)),
+        "candidates_digest": "" if owners is None else owners.digest,
         "partition": truth.partition if has_words else None,
         "redrawn_counts": {key: counts.short() for key, counts in redrawn.items()},
     }
@@ -224,12 +228,14 @@ def _threat_truth(threat: _Threat) -> ThreatTruth:
     if threat.truth is None:
         return ThreatTruth(None, None, threat.clients)
     values = {one.name: getattr(threat.truth, one.name) for one in fields(_Truth)}
-    facts = Facts((UsersOfClients(values.pop("users")), Attributes(values.pop("attributes"))))
+    excluded = frozenset(values.pop("excluded_records"))
+    owners = RecordOwners(values.pop("members"), excluded, values.pop("candidates_digest"))
+    users, attributes = values.pop("users"), values.pop("attributes")
     values |= {
-        "excluded_records": frozenset(threat.truth.excluded_records),
+        "facts": Facts((UsersOfClients(users), Attributes(attributes), owners)),
         "redrawn_counts": NO_REDRAWN_COUNTS,
     }
-    truth = GroundTruth(**values, facts=facts)
+    truth = GroundTruth(**values)
     redrawn = {key: counts.long() for key, counts in threat.truth.redrawn_counts.items()}
     return ThreatTruth(truth, lambda: replace(truth, redrawn_counts=redrawn), threat.clients)
 

@@ -27,6 +27,7 @@ from overheard.core.errors import DataError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, TrueFact
 from overheard.disk.reading import read_json_text
@@ -104,6 +105,7 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
 
     """
     users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
+    owners = truth.facts.get(RecordOwners)
     stored = _StoredTruth(
         tuple(
             _Counts(number, client, tuple(counts.tolist()))
@@ -113,8 +115,8 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         tuple(_Shifts(client, rounds) for client, rounds in truth.shifts.items()),
         {} if users is None else {str(client): user for client, user in users.users.items()},
         {} if attributes is None else attributes.attributes,
-        {str(client): indices for client, indices in truth.members.items()},
-        truth.candidates_digest,
+        {} if owners is None else {str(one): rows for one, rows in owners.members.items()},
+        "" if owners is None else owners.digest,
         tuple(_changes_of_shares(truth.drawn_from)),
     )
     # Warnings of wrong types are off, as reading the content names them.
@@ -183,8 +185,6 @@ def _parse_truth(content: str | bytes) -> GroundTruth:
         counts,
         {entry.round: entry.accuracy for entry in stored.accuracy},
         {Party(entry.party): entry.rounds for entry in stored.shifts},
-        {Party(client): indices for client, indices in stored.members.items()},
-        candidates_digest=stored.canaries,
         has_label_counts=bool(counts),
         drawn_from=_shares_by_round(stored.drawn_from, counts),
         facts=Facts(tuple(_facts(stored))),
@@ -196,6 +196,9 @@ def _facts(stored: _StoredTruth) -> Iterator[TrueFact]:
         yield UsersOfClients({Party(client): user for client, user in stored.users.items()})
     if stored.attributes:
         yield Attributes(stored.attributes)
+    if stored.members or stored.canaries:
+        members = {Party(client): indices for client, indices in stored.members.items()}
+        yield RecordOwners(members, digest=stored.canaries)
 
 
 def _check_parties(stored: _StoredTruth) -> None:

@@ -13,7 +13,9 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.parties import Party
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.disk.folder_lock import lock_folder
 from overheard.disk.writing import write_bytes
@@ -68,16 +70,14 @@ def draw_canaries(
     records = partition.candidates
     assert records is not None
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
-    truth = GroundTruth(
-        {}, {}, members=partition.members, candidates_digest=examples_digest(records)
-    )
+    owners = RecordOwners(partition.members, digest=examples_digest(records))
     home, claim = AuditFolder(folder), f"# canaries of overheard {version('overheard')}\n"
     home.check_plan(claim + plan.toml())
     with lock_folder(folder):
         home.reserve(claim + plan.toml())
         for party, rows in partition.members.items():
             write_bytes(files[party], _npz_bytes(records, rows), inside=folder)
-        write_truth(folder, truth)
+        write_truth(folder, GroundTruth({}, {}, facts=Facts((owners,))))
     counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 

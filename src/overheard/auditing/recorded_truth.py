@@ -11,6 +11,7 @@ from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
@@ -68,18 +69,16 @@ def read_recorded_truth(
     if other_parties is None:
         _refuse_unknown_rounds(path, truth, last)
     _refuse_unknown_parties(path, parties, truth)
-    candidates = partition.candidates
-    if candidates is None or not truth.members:
+    owners, candidates = truth.facts.get(RecordOwners), partition.candidates
+    if candidates is None or owners is None or not owners.members:
         return truth
-    if (truth.candidates_digest or is_external) and truth.candidates_digest != examples_digest(
-        candidates
-    ):
+    if (owners.digest or is_external) and owners.digest != examples_digest(candidates):
         raise TranscriptError(
             f"{path}: lists other canaries than the plan draws: use the [data] and the seed "
             "with which `overheard canaries` drew them"
         )
     unclaimed = [set(rows) for rows in partition.members.values()]
-    for party, rows in truth.members.items():
+    for party, rows in owners.members.items():
         if set(rows) not in unclaimed:
             raise TranscriptError(
                 f"{path}: the records of {party} are not those that the plan gives to one "
@@ -88,7 +87,7 @@ def read_recorded_truth(
                 "names of clients"
             )
         unclaimed.remove(set(rows))
-    return replace(truth, excluded_records=frozenset[int]().union(*unclaimed))
+    return truth.having(replace(owners, excluded=frozenset[int]().union(*unclaimed)))
 
 
 def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
@@ -215,7 +214,8 @@ def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: Groun
             )
     holders = {party for party in parties if party != SERVER and not is_shadow_device(party)}
     users = truth.facts.get(UsersOfClients) or UsersOfClients({})
-    entries = (("users", users.users, parties), ("members", truth.members, holders))
+    owners = truth.facts.get(RecordOwners) or RecordOwners({})
+    entries = (("users", users.users, parties), ("members", owners.members, holders))
     for key, named, allowed in entries:
         if unknown := sorted(named.keys() - set(allowed)):
             raise TranscriptError(

@@ -62,7 +62,6 @@ def build_federation(
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
         facts=partition.facts,
-        members=partition.members,
         background=partition.background,
         distillation=arm.distillation,
         algorithm=plan.algorithm_of(arm),

@@ -20,7 +20,6 @@ from overheard.core.task import TokenWords
 
 NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
-NO_MEMBERS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_REDRAWN_COUNTS: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = (
     MappingProxyType({})
 )
@@ -108,10 +107,6 @@ class GroundTruth:
             classes, the utility of the task (`core.task.UTILITIES`).
         shifts: by client, the rounds in which its data distribution changed, in order. New
             examples of the same distribution are no shift.
-        members: by client, the indices of the candidate records that it trains on.
-        excluded_records: indices of candidate records that count as neither members nor
-            non-members: those of observers, and those of unknown membership.
-        candidates_digest: digest of the list of candidate records; "" = unknown.
         has_label_counts: whether `counts` and `shifts` are known; the truth of a recorded run
             may contain only its canaries.
         drawn_from: the label shares that each client's examples were drawn from, by (round,
@@ -128,9 +123,6 @@ class GroundTruth:
     counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
     accuracy: Mapping[int, float]
     shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
-    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
-    excluded_records: frozenset[int] = frozenset()
-    candidates_digest: str = ""
     has_label_counts: bool = True
     drawn_from: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = field(
         default_factory=lambda: NO_SHARES
@@ -237,6 +229,10 @@ class GroundTruth:
             return frozenset[int]().union(*self._rounds.values())
         return self._rounds.get(target, frozenset())
 
+    def having(self, fact: TrueFact) -> "GroundTruth":
+        """Return the truth with this fact, in place of one of its kind."""
+        return replace(self, facts=self.facts.having(fact))
+
     def without_parties(self, parties: Collection[Party]) -> "GroundTruth":
         """Return the truth without these parties, so that `COHORT` means the other clients."""
         return self.renamed(Without(parties))
@@ -244,31 +240,17 @@ class GroundTruth:
     def renamed(self, names: Renaming) -> "GroundTruth":
         """Return the truth by the new names of clients, about those who have one."""
         facts = [one for fact in self.facts if (one := fact.renamed(names)) is not None]
-        dropped = self.members.keys() - names.rename(self.members)
         return replace(
             self,
             counts=names.rename_by_round(self.counts),
             redrawn_counts=names.rename_by_round(self.redrawn_counts),
             shifts=names.rename(self.shifts) if names.keeps_names else NO_SHIFTS,
-            members=names.rename(self.members) if names.keeps_names else NO_MEMBERS,
-            excluded_records=self.excluded_records.union(
-                *(self.members[party] for party in dropped)
-            )
-            if names.keeps_names
-            else frozenset(),
-            candidates_digest=self.candidates_digest if names.keeps_names else "",
             drawn_from=names.rename_by_round(self.drawn_from)
             if names.keeps_names
             else NO_SHARES,
             partition=None if self.partition is None else self.partition.renamed(names),
             facts=Facts(tuple(facts)),
         )
-
-    def members_of(self, target: Party) -> tuple[int, ...]:
-        """Return indices of candidate records the party trains on; any client, for `COHORT`."""
-        if target != COHORT:
-            return self.members.get(target, ())
-        return tuple(sorted({index for member in self.members.values() for index in member}))
 
     def shifts_of(self, target: Party) -> tuple[int, ...]:
         """Return in order the rounds in which the party's data shifted; any, for `COHORT`."""

@@ -17,7 +17,7 @@ from overheard.core.parties import Party, client, is_shadow_device, shadow_devic
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.core.truth import NO_MEMBERS, NO_SHIFTS, TrueFact
+from overheard.core.truth import NO_SHIFTS, TrueFact
 from overheard.federation.sampling import Sampling
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.train import Engine
@@ -55,8 +55,6 @@ class Federation:
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
         facts: what is true of the clients; recorded in the ground truth.
-        members: by client, indices of the candidate records that it holds; recorded in the
-            ground truth.
         background: public examples of the task that every client has, for defenses that mix
             them in; None = there are none.
         distillation: how clients distil, if they send distilled data instead of weights; None =
@@ -90,7 +88,6 @@ class Federation:
     shadows: int = 0
     are_shadows_defended: bool = False
     facts: Facts[TrueFact] = field(default_factory=Facts)
-    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
     background: Examples | None = None
     distillation: Distillation | None = None
     algorithm: Algorithm = field(default_factory=FedAvg)

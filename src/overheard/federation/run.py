@@ -268,7 +268,7 @@ def record_defense(defense: Defense) -> DefenseRecord:
 def build_ground_truth(
     federation: Federation, transcript: Transcript, home: HomeTensors | None = None
 ) -> GroundTruth:
-    """Build the ground truth: label counts, accuracies, shifts, users, attributes, members.
+    """Build the ground truth: label counts, accuracies, and what is true of the clients.
 
     Label counts are of the clients with an update, before any defense changes their examples,
     because such a defense is to protect them. Accuracies are of the broadcasts, the closing one
@@ -309,7 +309,6 @@ def build_ground_truth(
         counts,
         accuracies,
         federation.shifts,
-        federation.members,
         drawn_from=drawn_from,
         facts=federation.facts,
     )

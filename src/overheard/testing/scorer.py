@@ -18,6 +18,7 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
 from overheard.core.task import TokenWords
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.question import Control, Question
@@ -307,9 +308,9 @@ def truth_and_guesses(
             (
                 UsersOfClients({client(0): "u0", client(1): "u1", client(2): "u0"}),
                 Attributes({"age": AGES}),
+                RecordOwners({client(0): (1, 4), client(1): (0,)}),
             )
         ),
-        members={client(0): (1, 4), client(1): (0,)},
         partition=Partition(
             Examples(TEXTS, labels.flip(0)),
             {

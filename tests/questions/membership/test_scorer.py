@@ -5,18 +5,21 @@ import torch
 
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.scorer import MembershipScorer
 
 SCORER = MembershipScorer()
 
+OWNERS = RecordOwners({client(0): (0, 3), client(1): (1,)})
 TRUTH = GroundTruth(
     {(0, client(0)): torch.ones(2, dtype=torch.int64)},
     {},
-    members={client(0): (0, 3), client(1): (1,)},
+    facts=Facts((OWNERS,)),
 )
 
 
@@ -44,13 +47,13 @@ def test_records_of_observers_and_set_aside_records_count_as_neither() -> None:
     assert true == [1, 0, -1, 1, -1]
     true = SCORER.true_claim(rest, COHORT, (0,), Membership(torch.zeros(5))).scores.tolist()
     assert true == [1, 0, -1, 1, -1]
-    aside = replace(TRUTH, excluded_records=frozenset({2}))
+    aside = TRUTH.having(replace(OWNERS, excluded=frozenset({2})))
     true = SCORER.true_claim(aside, client(0), (0,), Membership(torch.zeros(5))).scores.tolist()
     assert true == [1, 0, 0, 1, -1]
 
 
 def test_a_target_without_candidate_records_has_no_score() -> None:
-    none = replace(TRUTH, members={**TRUTH.members, client(2): ()})
+    none = TRUTH.having(RecordOwners({**OWNERS.members, client(2): ()}))
     asked = Membership(torch.zeros(5))
     true = SCORER.true_claim(none, client(2), (0,), asked)
     assert true.scores.tolist() == [0, 0, -1, 0, -1]

@@ -17,8 +17,9 @@ from overheard.core.seeds import Seed
 from overheard.core.settings import NotNegative, Settings
 from overheard.core.split import Rows, Split
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.core.truth import NO_MEMBERS, TrueFact
+from overheard.core.truth import TrueFact
 from overheard.data.apportion import apportion
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
@@ -111,17 +112,20 @@ class DataPartition:
     participants: Participants | None = None
     background: Examples | None = None
     candidates: Examples | None = None
-    members: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_MEMBERS)
+    members: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
     canary_odds: float | None = None
     drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
 
     @property
     def facts(self) -> Facts[TrueFact]:
         """What is true of the clients."""
-        if self.participants is None:
-            return Facts()
-        users, attributes = self.participants.users, self.participants.attributes
-        return Facts((UsersOfClients(users), Attributes(attributes)))
+        facts = list[TrueFact]()
+        if self.participants is not None:
+            facts.append(UsersOfClients(self.participants.users))
+            facts.append(Attributes(self.participants.attributes))
+        if self.members:
+            facts.append(RecordOwners(self.members))
+        return Facts(tuple(facts))
 
     def client_examples(self, client: int, number: int) -> Examples:
         """Return the examples that a client holds in a round."""

@@ -14,6 +14,7 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
 
@@ -57,14 +58,15 @@ class MembershipScorer(Scorer[Membership]):
             NeedsError: if the ground truth does not list the target's records.
 
         """
-        if target not in (COHORT, *truth.members) or not truth.members:
+        owners = truth.facts.need(RecordOwners)
+        if target not in (COHORT, *owners.members) or not owners.members:
             raise NeedsError(
                 f"the ground truth does not state which records {target} trained on"
             )
         labels = torch.full((len(claim.scores),), -1.0)
-        for places in (truth.excluded_records, *truth.members.values()):
+        for places in (owners.excluded, *owners.members.values()):
             labels[list(places)] = 0.0
-        labels[list(truth.members_of(target))] = 1.0
+        labels[list(owners.members_of(target))] = 1.0
         return Membership(labels)
 
     def uninformed_guesses(

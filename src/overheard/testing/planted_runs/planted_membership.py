@@ -7,12 +7,14 @@ from torch import nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
@@ -91,10 +93,11 @@ def simulate_membership(*, memorised: bool) -> MembershipRun:
         mean = mean_update(updates)
         start = {name: weight + mean.delta[name] for name, weight in start.items()}
     counts = torch.ones(CLASSES, dtype=torch.int64)
+    owners = RecordOwners({Party(one.name): tuple(one.rows.tolist()) for one in members})
     truth = GroundTruth(
         {(number, sender): counts for number in range(ROUNDS) for sender in everyone},
         {},
-        members={Party(one.name): tuple(one.rows.tolist()) for one in members},
+        facts=Facts((owners,)),
     )
     knowledge = Knowledge(
         CLASSES,

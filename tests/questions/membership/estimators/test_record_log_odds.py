@@ -11,6 +11,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.view import View
 from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
@@ -134,7 +135,7 @@ def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun
     assert torch.allclose(beside.shadows, mean, atol=1e-5)
     assert read.is_member.equal(shadow_logits.is_member)
     # Shadow models and the target are more confident about their members training records.
-    members = list(run.truth.members[client(0)])
+    members = list(run.truth.facts.need(RecordOwners).members_of(client(0)))
     others = torch.ones(len(records), dtype=torch.bool)
     others[members] = False
     assert float(beside.target[members].mean()) > float(beside.target[others].mean()) + 2

@@ -9,6 +9,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.defenses.local_dp import LocalDp
 from overheard.questions.membership.estimators import shadow_logits as module
 from overheard.questions.membership.estimators.record_logits import record_confidence
@@ -77,7 +78,7 @@ def test_models_do_not_train_on_excluded_candidates(run) -> None:
     log_odds = record_confidence(
         shadows.rounds[1], run.knowledge.candidate_records, "classification"
     )
-    members = list(run.truth.members[client(0)])
+    members = list(run.truth.facts.need(RecordOwners).members_of(client(0)))
     others = [n for n in range(log_odds.shape[1]) if n not in members]
     assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
 
