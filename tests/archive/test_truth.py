@@ -16,18 +16,20 @@ from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 
 
 def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
     counts = {(0, client(3)): torch.tensor([4, 0, 1]), (2, client(0)): torch.tensor([0, 0, 7])}
-    truth = GroundTruth(counts, {0: 0.1, 1: 1 / 3}, {client(3): (2, 5), client(0): (1,)})
+    shifts = Shifts({client(3): (2, 5), client(0): (1,)})
+    truth = GroundTruth(counts, {0: 0.1, 1: 1 / 3}, facts=Facts((shifts,)))
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
     assert has_truth(tmp_path)
     assert found.accuracy == truth.accuracy
-    assert found.shifts == truth.shifts
+    assert found.facts == truth.facts
     assert list(found.counts) == list(counts)
     assert all(torch.equal(found.counts[key], counts[key]) for key in counts)
 
@@ -113,7 +115,6 @@ def test_a_missing_truth_is_reported(tmp_path: Path) -> None:
 def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
     truth_path(tmp_path).write_text('{"counts": [], "accuracy": []}')
     found = read_truth(tmp_path)
-    assert found.shifts == {}
     assert found.facts == Facts()
 
 
@@ -247,6 +248,7 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
     if not is_hostile:
         lists = lists.map(sorted)
     values = st.dictionaries(names, names, max_size=2)
+    places = st.dictionaries(parties, lists.map(tuple), min_size=1, max_size=2)
     is_drawn = draw(st.booleans())
     shares = {
         key: torch.tensor(draw(drawn_lists(st.floats(0, 2), st.just(3)))).double()
@@ -255,13 +257,13 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
     return GroundTruth(
         {key: torch.tensor(draw(drawn_lists(labels, widths))).long() for key in keys},
         draw(st.dictionaries(numbers, floats, max_size=3)),
-        draw(st.dictionaries(parties, lists.map(tuple), max_size=2)),
         facts=Facts(
             (
                 UsersOfClients(draw(st.dictionaries(parties, names, min_size=1, max_size=2))),
                 Attributes(draw(st.dictionaries(names, values, min_size=1, max_size=2))),
+                Shifts(draw(places)),
                 RecordOwners(
-                    draw(st.dictionaries(parties, lists.map(tuple), min_size=1, max_size=2)),
+                    draw(places),
                     digest=draw(st.text("0123456789abcdef", max_size=9)),
                 ),
             )
@@ -282,7 +284,7 @@ def as_stored(truth: GroundTruth) -> list[object]:
     """Return all that is stored of a truth."""
     tensors = [truth.counts, truth.drawn_from]
     plain = [{key: one.tolist() for key, one in numbers.items()} for numbers in tensors]
-    return [*plain, truth.accuracy, truth.shifts, truth.facts]
+    return [*plain, truth.accuracy, truth.facts]
 
 
 @given(truths(is_hostile=False))

@@ -31,6 +31,7 @@ from overheard.core.parties import (
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 
@@ -73,11 +74,11 @@ def truth_of(transcript: Transcript) -> GroundTruth:
     return GroundTruth(
         counts,
         {0: 0.25},
-        shifts={client(0): (1,)},
         facts=Facts(
             (
                 UsersOfClients({sender: f"user {number_of(sender)}" for sender in who}),
                 Attributes({"hand": {"user 0": "left"}}),
+                Shifts({client(0): (1,)}),
             )
         ),
     )
@@ -159,7 +160,7 @@ def test_removes_missing_updates_and_shifts_and_keeps_everything_else() -> None:
     found = hidden(transcript)
     assert found.truth.accuracy == {0: 0.25}
     assert found.truth.facts.need(Attributes).attributes == {"hand": {"user 0": "left"}}
-    assert found.truth.shifts == {}
+    assert found.truth.facts.get(Shifts) is None
     bodies = [message.body for message in found.transcript.messages]
     assert not any(isinstance(body, MissingReply) for body in bodies)
     # Two broadcasts, five updates of clients and two of the device.

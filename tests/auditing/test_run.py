@@ -27,6 +27,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, RECIPE, UPDATES
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
@@ -630,7 +631,7 @@ def test_the_control_is_a_separate_run_without_a_shift(shifting: FinishedAudit):
     for seed in (0, 1):
         for suffix in SUFFIXES:
             truth = read_truth(home.run_path("no defense", seed, suffix))
-            assert truth.shifts == ({} if suffix else {client(1): (2,)})
+            assert truth.facts.get(Shifts) == (None if suffix else Shifts({client(1): (2,)}))
             first, held = (truth.counts[number, client(1)].tolist() for number in (0, 2))
             assert (held == [30, *[0] * 9]) is not bool(suffix)
             # Only the exact control copies the label counts.

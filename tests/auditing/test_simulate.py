@@ -13,12 +13,16 @@ from overheard.auditing.simulate import build_federation, simulate
 from overheard.auditing.work_items import PLANNED, first_control, run_kinds
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Prior
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.shifts import Shifts
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
@@ -297,7 +301,7 @@ def test_the_truth_of_a_run_has_shifts_and_that_of_its_control_none(tmp_path: Pa
                  resources=HERE)[1]
         for is_control in (False, True)
     ]  # fmt: skip
-    assert [truth.shifts for truth in truths] == [{client(1): (1,)}, {}]
+    assert [truth.facts.get(Shifts) for truth in truths] == [Shifts({client(1): (1,)}), None]
     shares = [truth.drawn_from[1, client(1)] for truth in truths]
     assert shares[1].equal(truths[1].drawn_from[0, client(1)])
     assert float(shares[0][0]) > float(shares[1][0])
@@ -359,15 +363,15 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
         build_federation(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms
     )
     assert plain.shadows == 6
-    assert plain.users == {client(n): plain.users[client(n)] for n in range(6)}
-    assert set(plain.attributes) == {"hand"}
+    assert set(plain.facts.need(UsersOfClients).users) == {client(n) for n in range(6)}
+    assert set(plain.facts.need(Attributes).attributes) == {"hand"}
     assert not plain.are_shadows_defended
     assert adaptive.are_shadows_defended
     nobody = user_plan(tmp_path, SERVER_THREAT, people=None)
     bare = build_federation(
         nobody, arms[0], 0, partition_for_plan(nobody, dataset, 0), dataset.task, HERE
     )
-    assert (bare.shadows, bare.users, bare.attributes, bare.background) == (0, {}, {}, None)
+    assert (bare.shadows, bare.facts, bare.background) == (0, Facts(), None)
 
 
 def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):

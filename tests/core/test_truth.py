@@ -10,6 +10,7 @@ from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.parties import COHORT, client
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 
@@ -60,14 +61,17 @@ def test_without_the_observers_only_the_others_users_and_shifts_remain(
 ):
     known = replace(
         truth,
-        shifts={ONE: (1,), TWO: (1,)},
         facts=Facts(
-            (UsersOfClients({ONE: "ann", TWO: "bob"}), Attributes({"hand": {"ann": "left"}}))
+            (
+                UsersOfClients({ONE: "ann", TWO: "bob"}),
+                Attributes({"hand": {"ann": "left"}}),
+                Shifts({ONE: (1,), TWO: (1,)}),
+            )
         ),
     )
     rest = known.without_parties((ONE,))
     assert rest.facts.need(UsersOfClients).users == {TWO: "bob"}
-    assert rest.shifts == {TWO: (1,)}
+    assert rest.facts.get(Shifts) == Shifts({TWO: (1,)})
     # Attributes do not depend on the target.
     assert rest.facts.need(Attributes) is known.facts.need(Attributes)
     assert rest.rounds_of(ONE) == set()

@@ -50,13 +50,8 @@ class Still(Defense):
         ({"background": OF_CLASS_2}, "between 0 and 1, got 0 to 2"),
         ({"background": WIDE}, r"like the pool's, \(1,\) of torch.float32, got \(2,\)"),
         ({"background": TEXTS}, r"torch.float32, got \(1,\) of torch.int64"),
-        ({"shifts": {client(2): (1,)}}, "shifts: client/2 is none"),
-        ({"shifts": {client(1): (0,)}}, r"rounds 1 to 1, in order, got \(0,\)"),
-        ({"shifts": {client(1): (2,)}}, r"rounds 1 to 1, in order, got \(2,\)"),
-        ({"shifts": {client(1): (1, 1)}}, "in order"),
         ({"shadows": -1}, "leave a client that is no shadow device, got -1"),
         ({"shadows": 2}, "leave a client that is no shadow device, got 2"),
-        ({"shadows": 1, "shifts": {client(1): (1,)}}, "shifts: client/1 is none"),
     ],
 )
 def test_refuses_an_invalid_federation(

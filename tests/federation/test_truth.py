@@ -10,6 +10,7 @@ from overheard.core.facts import Facts
 from overheard.core.messages import MissingReply
 from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
@@ -104,9 +105,10 @@ def test_records_users_and_attributes_but_nothing_of_shadow_devices(
 
 
 def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path: Path) -> None:
+    shifts = Facts((Shifts({client(1): (1,)}),))
     plain, truth = run(small, tmp_path / "plain")
-    transcript, shifted = run(replace(small, shifts={client(1): (1,)}), tmp_path / "shifted")
-    assert truth.shifts == {}
-    assert shifted.shifts == {client(1): (1,)}
+    transcript, shifted = run(replace(small, facts=shifts), tmp_path / "shifted")
+    assert truth.facts == Facts()
+    assert shifted.facts == shifts
     assert truth.accuracy == shifted.accuracy
     assert [m.sender for m in plain.messages] == [m.sender for m in transcript.messages]

@@ -33,6 +33,7 @@ from overheard.core.facts import Facts
 from overheard.core.parties import Party
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import NO_REDRAWN_COUNTS, GroundTruth, Partition
 from overheard.disk.digests import TRUST_VARIABLE
@@ -197,10 +198,11 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
     # Only their words are compared with claims; pictures would need many bytes.
     has_words = any(cell.cell.question == "words" for cell in claims.cells)
     users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
-    owners = truth.facts.get(RecordOwners)
+    owners, shifts = truth.facts.get(RecordOwners), truth.facts.get(Shifts)
     values = {one.name: getattr(truth, one.name, None) for one in fields(_Truth)} | {
         "users": {} if users is None else users.users,
         "attributes": {} if attributes is None else attributes.attributes,
+        "shifts": {} if shifts is None else shifts.shifts,
         "members": {} if owners is None else owners.members,
         "excluded_records": () if owners is None else tuple(sorted(owners.excluded)),
         "candidates_digest": "" if owners is None else owners.digest,
@@ -231,8 +233,9 @@ def _threat_truth(threat: _Threat) -> ThreatTruth:
     excluded = frozenset(values.pop("excluded_records"))
     owners = RecordOwners(values.pop("members"), excluded, values.pop("candidates_digest"))
     users, attributes = values.pop("users"), values.pop("attributes")
+    shifts = Shifts(values.pop("shifts"))
     values |= {
-        "facts": Facts((UsersOfClients(users), Attributes(attributes), owners)),
+        "facts": Facts((UsersOfClients(users), Attributes(attributes), owners, shifts)),
         "redrawn_counts": NO_REDRAWN_COUNTS,
     }
     truth = GroundTruth(**values)

@@ -28,6 +28,7 @@ from overheard.auditing.simulate import build_federation
 from overheard.core.messages import Broadcast, Weights, apply_update
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.shifts import Shifts
 from overheard.data.datasets.digits import Digits
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
@@ -170,8 +171,10 @@ def copy_truth(source: Path, target: Path) -> None:
         {(number, as_node(party)): values for (number, party), values in by_party.items()}
         for by_party in (truth.counts, truth.drawn_from)
     )
-    shifts = {as_node(party): rounds for party, rounds in truth.shifts.items()}
-    write_truth(target, replace(truth, counts=counts, shifts=shifts, drawn_from=drawn_from))
+    of_clients = truth.facts.need(Shifts).shifts
+    shifts = Shifts({as_node(party): rounds for party, rounds in of_clients.items()})
+    renamed = replace(truth, counts=counts, drawn_from=drawn_from)
+    write_truth(target, renamed.having(shifts))
 
 
 def findings(folder: Path) -> Sequence[Finding]:

@@ -7,8 +7,10 @@ import numpy as np
 import torch
 
 from overheard.core.claims import Timeline
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
@@ -48,7 +50,7 @@ def shift_findings(
         for is_control in (False, True) if has_controls else (False,):
             truth = _truth(() if is_control else shifting)
             for target in targets:
-                planted = strength if truth.shifts_of(target) else 0.0
+                planted = strength if truth.facts.need(Shifts).shifts_of(target) else 0.0
                 # One of three clients shifts by 0.04.
                 rise = 0.04 / 3 if target == COHORT else 0.04
                 claim = _claim(random, planted, rise, has_alarm=has_alarm)
@@ -64,7 +66,7 @@ def _truth(shifting: Sequence[Party]) -> GroundTruth:
         for number in ROUNDS
         for who in (1, 2, 3)
     }
-    return GroundTruth(counts, {}, dict.fromkeys(shifting, (SINCE,)))
+    return GroundTruth(counts, {}, facts=Facts((Shifts(dict.fromkeys(shifting, (SINCE,))),)))
 
 
 def _claim(

@@ -28,6 +28,7 @@ from overheard.core.facts import Facts
 from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, TrueFact
 from overheard.disk.reading import read_json_text
@@ -105,14 +106,14 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
 
     """
     users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
-    owners = truth.facts.get(RecordOwners)
+    owners, shifts = truth.facts.get(RecordOwners), truth.facts.get(Shifts)
     stored = _StoredTruth(
         tuple(
             _Counts(number, client, tuple(counts.tolist()))
             for (number, client), counts in truth.counts.items()
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
-        tuple(_Shifts(client, rounds) for client, rounds in truth.shifts.items()),
+        () if shifts is None else tuple(_Shifts(*shift) for shift in shifts.shifts.items()),
         {} if users is None else {str(client): user for client, user in users.users.items()},
         {} if attributes is None else attributes.attributes,
         {} if owners is None else {str(one): rows for one, rows in owners.members.items()},
@@ -184,7 +185,6 @@ def _parse_truth(content: str | bytes) -> GroundTruth:
     return GroundTruth(
         counts,
         {entry.round: entry.accuracy for entry in stored.accuracy},
-        {Party(entry.party): entry.rounds for entry in stored.shifts},
         has_label_counts=bool(counts),
         drawn_from=_shares_by_round(stored.drawn_from, counts),
         facts=Facts(tuple(_facts(stored))),
@@ -196,6 +196,8 @@ def _facts(stored: _StoredTruth) -> Iterator[TrueFact]:
         yield UsersOfClients({Party(client): user for client, user in stored.users.items()})
     if stored.attributes:
         yield Attributes(stored.attributes)
+    if stored.shifts:
+        yield Shifts({Party(entry.party): entry.rounds for entry in stored.shifts})
     if stored.members or stored.canaries:
         members = {Party(client): indices for client, indices in stored.members.items()}
         yield RecordOwners(members, digest=stored.canaries)

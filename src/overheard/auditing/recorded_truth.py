@@ -12,6 +12,7 @@ from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Updat
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
@@ -205,7 +206,8 @@ def _some(parties: Sequence[Party]) -> str:
 
 def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: GroundTruth) -> None:
     last = max((number for number, _ in truth.counts), default=0)
-    for party, rounds in truth.shifts.items():
+    shifts = truth.facts.get(Shifts) or Shifts({})
+    for party, rounds in shifts.shifts.items():
         if party not in parties or not all(1 <= number <= last for number in rounds):
             raise TranscriptError(
                 f"{path}: says that {party} shifts in the rounds {list(rounds)}, but the "

@@ -57,7 +57,6 @@ def build_federation(
         engine=resources.engine,
         workers=resources.workers,
         device=str(choose_device(resources.device)),
-        shifts=partition.shifts,
         drawn_from=partition.drawn_from,
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,

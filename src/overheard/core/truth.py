@@ -18,7 +18,6 @@ from overheard.core.parties import COHORT, Party
 from overheard.core.split import Rows
 from overheard.core.task import TokenWords
 
-NO_SHIFTS: Mapping[Party, tuple[int, ...]] = MappingProxyType({})
 NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
 NO_REDRAWN_COUNTS: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = (
     MappingProxyType({})
@@ -105,9 +104,7 @@ class GroundTruth:
             measure what the defense is meant to hide.
         accuracy: the accuracy of broadcast models on the test set, by round (0..1); without
             classes, the utility of the task (`core.task.UTILITIES`).
-        shifts: by client, the rounds in which its data distribution changed, in order. New
-            examples of the same distribution are no shift.
-        has_label_counts: whether `counts` and `shifts` are known; the truth of a recorded run
+        has_label_counts: whether `counts` are known; the truth of a recorded run
             may contain only its canaries.
         drawn_from: the label shares that each client's examples were drawn from, by (round,
             client); empty = unknown, or label counts were exact.
@@ -122,7 +119,6 @@ class GroundTruth:
 
     counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
     accuracy: Mapping[int, float]
-    shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
     has_label_counts: bool = True
     drawn_from: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = field(
         default_factory=lambda: NO_SHARES
@@ -244,23 +240,12 @@ class GroundTruth:
             self,
             counts=names.rename_by_round(self.counts),
             redrawn_counts=names.rename_by_round(self.redrawn_counts),
-            shifts=names.rename(self.shifts) if names.keeps_names else NO_SHIFTS,
             drawn_from=names.rename_by_round(self.drawn_from)
             if names.keeps_names
             else NO_SHARES,
             partition=None if self.partition is None else self.partition.renamed(names),
             facts=Facts(tuple(facts)),
         )
-
-    def shifts_of(self, target: Party) -> tuple[int, ...]:
-        """Return in order the rounds in which the party's data shifted; any, for `COHORT`."""
-        rounds = {
-            number
-            for party, numbers in self.shifts.items()
-            if target in (party, COHORT)
-            for number in numbers
-        }
-        return tuple(sorted(rounds))
 
 
 EMPTY_GROUND_TRUTH = GroundTruth({}, {})

@@ -1,6 +1,6 @@
 """The settings and data that determine a simulated run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -17,7 +17,7 @@ from overheard.core.parties import Party, client, is_shadow_device, shadow_devic
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.core.truth import NO_SHIFTS, TrueFact
+from overheard.core.truth import TrueFact
 from overheard.federation.sampling import Sampling
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.train import Engine
@@ -47,14 +47,13 @@ class Federation:
         engine: how cohorts are trained, see `learning.train`.
         workers: worker processes; None = the engine's default.
         device: where to train.
-        shifts: by client, the rounds in which the distribution of its examples changes. They
-            are recorded in the ground truth and do not affect the run.
         drawn_from: the label shares that each client's examples are drawn from, by round and
             then by client; recorded in the ground truth. None = label counts are exact.
         shadows: number of shadow devices of the server; they have the last rows of each round.
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
-        facts: what is true of the clients; recorded in the ground truth.
+        facts: what is true of the clients. They are recorded in the ground truth and do not
+            affect the run.
         background: public examples of the task that every client has, for defenses that mix
             them in; None = there are none.
         distillation: how clients distil, if they send distilled data instead of weights; None =
@@ -83,7 +82,6 @@ class Federation:
     engine: Engine = "auto"
     workers: int | None = None
     device: str = "cpu"
-    shifts: Mapping[Party, tuple[int, ...]] = field(default_factory=lambda: NO_SHIFTS)
     drawn_from: Sequence[Sequence[Float[Tensor, " classes"]]] | None = None
     shadows: int = 0
     are_shadows_defended: bool = False
@@ -130,8 +128,6 @@ class Federation:
                 "distillation cannot be combined with defenses of weights or shadow devices"
             )
         self._check_algorithm()
-        for party, shifted in self.shifts.items():
-            _check_shifts(party, shifted, self.clients, self.rounds)
         names = [defense.name for defense in self.defenses]
         if len(set(names)) != len(names):
             # Two defenses of one name would draw the same noise.
@@ -207,17 +203,6 @@ class Federation:
 def _check_rows(number: int, rows: Int[Tensor, " examples"], length: int) -> None:
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < length:
         raise ValueError(f"round {number} refers to rows outside the pool of {length} examples")
-
-
-def _check_shifts(
-    party: Party, shifted: tuple[int, ...], clients: tuple[Party, ...], rounds: int
-) -> None:
-    if party not in clients:
-        raise ValueError(f"shifts: {party} is none of the {len(clients)} clients")
-    if list(shifted) != sorted({*shifted}.intersection(range(1, rounds))):
-        raise ValueError(
-            f"shifts: {party} must shift in rounds 1 to {rounds - 1}, in order, got {shifted}"
-        )
 
 
 def _check_labels(examples: Examples, classes: int) -> None:

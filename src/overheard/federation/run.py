@@ -308,7 +308,6 @@ def build_ground_truth(
     return GroundTruth(
         counts,
         accuracies,
-        federation.shifts,
         drawn_from=drawn_from,
         facts=federation.facts,
     )

@@ -19,6 +19,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import TokenWords
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.question import Control, Question
@@ -303,12 +304,12 @@ def truth_and_guesses(
     ground_truth = GroundTruth(
         {(0, client(0)): before, (1, client(0)): counts, **others},
         accuracy={1: 0.5},
-        shifts={client(0): (1,)},
         facts=Facts(
             (
                 UsersOfClients({client(0): "u0", client(1): "u1", client(2): "u0"}),
                 Attributes({"age": AGES}),
                 RecordOwners({client(0): (1, 4), client(1): (0,)}),
+                Shifts({client(0): (1,)}),
             )
         ),
         partition=Partition(

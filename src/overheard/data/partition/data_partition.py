@@ -18,6 +18,7 @@ from overheard.core.settings import NotNegative, Settings
 from overheard.core.split import Rows, Split
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import TrueFact
 from overheard.data.apportion import apportion
@@ -123,6 +124,8 @@ class DataPartition:
         if self.participants is not None:
             facts.append(UsersOfClients(self.participants.users))
             facts.append(Attributes(self.participants.attributes))
+        if self.shifts:
+            facts.append(Shifts(self.shifts))
         if self.members:
             facts.append(RecordOwners(self.members))
         return Facts(tuple(facts))

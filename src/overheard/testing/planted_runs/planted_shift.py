@@ -9,6 +9,7 @@ from torch import Tensor
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
     Broadcast,
@@ -22,6 +23,7 @@ from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
@@ -97,12 +99,15 @@ def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> 
         }
         start = apply_update(start, mean_update(updates).delta)
     messages.append(Message(ROUNDS, SERVER, frozenset(clients), Broadcast(start)))
-    shifts = {} if counts_after in (None, EVEN) else dict.fromkeys(clients, (SHIFT_ROUND,))
+    has_shift = counts_after not in (None, EVEN)
+    shifts = Shifts(dict.fromkeys(clients, (SHIFT_ROUND,)) if has_shift else {})
     knowledge = Knowledge(
         CLASSES, build, blobs((40,) * CLASSES, Seed(99)), RECIPE, compute=COMPUTE
     )
     return ShiftingRun(
-        Transcript(tuple(messages)), GroundTruth(true_counts, {}, shifts), knowledge
+        Transcript(tuple(messages)),
+        GroundTruth(true_counts, {}, facts=Facts((shifts,))),
+        knowledge,
     )
 
 

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from overheard.core.claims import Timeline
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
@@ -31,7 +33,7 @@ SHIFTED = GroundTruth(
         for party_number in (0, 1)
     },
     accuracy={},
-    shifts={client(0): (3,)},
+    facts=Facts((Shifts({client(0): (3,)}),)),
 )
 """Client 0 goes from (.2, .2, .4, .2) to (.6, .2, .2, 0) in round 3; client 1 stays."""
 
@@ -99,7 +101,7 @@ def test_where_examples_are_drawn_the_truth_is_what_they_are_drawn_from() -> Non
     cohort = SCORER.true_claim(drawn, COHORT, ROUNDS, ANY_CLAIM)
     assert cohort.numbers() == pytest.approx((-0.25, 0.0, 0.25, 0.0))
     # Without a shift nothing changes, although the counts differ from exchange to exchange.
-    still = replace(drawn, shifts={}, drawn_from=dict.fromkeys(shares, before))
+    still = replace(drawn, facts=Facts(), drawn_from=dict.fromkeys(shares, before))
     assert SCORER.true_claim(still, client(0), ROUNDS, ANY_CLAIM).numbers() == (0.0,) * 4
 
 
@@ -126,7 +128,7 @@ def test_without_the_shifted_observer_the_others_did_not_change() -> None:
 def test_a_client_absent_in_its_shift_round_shifts_in_its_next_round() -> None:
     counts_of = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
     counts_of[3, client(1)] = torch.tensor([2, 2, 4, 2])
-    ground = GroundTruth(counts_of, {}, SHIFTED.shifts)
+    ground = GroundTruth(counts_of, {}, facts=SHIFTED.facts)
     assert SCORER.true_claim(ground, client(0), ROUNDS, ANY_CLAIM).evidence.since == 4
     assert SCORER.true_claim(ground, COHORT, ROUNDS, ANY_CLAIM).evidence.since == 4
 
@@ -138,7 +140,7 @@ def test_a_client_with_rounds_only_before_or_after_counts_as_unchanged() -> None
         if party_number == client(0) or number >= 4
     }
     truth = SCORER.true_claim(
-        GroundTruth(counts_of, {}, SHIFTED.shifts), COHORT, ROUNDS, ANY_CLAIM
+        GroundTruth(counts_of, {}, facts=SHIFTED.facts), COHORT, ROUNDS, ANY_CLAIM
     )
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
@@ -155,7 +157,7 @@ def test_a_gradual_drift_counts_up_to_its_end() -> None:
     ground = GroundTruth(
         {place: torch.tensor(counts) for place, counts in counts_of.items()},
         {},
-        {client(0): (1,)},
+        facts=Facts((Shifts({client(0): (1,)}),)),
     )
     truth = SCORER.true_claim(ground, client(0), (0, 1, 2), ANY_CLAIM)
     assert numbers(truth.shares_after) == pytest.approx([0.25, 0.75])
@@ -262,7 +264,7 @@ def test_coverage_counts_the_labels_inside_their_intervals() -> None:
 
 
 def test_a_shift_without_a_label_change_has_no_direction() -> None:
-    looks = GroundTruth(NOTHING.counts, {}, {client(1): (3,)})
+    looks = GroundTruth(NOTHING.counts, {}, facts=Facts((Shifts({client(1): (3,)}),)))
     got = scores(shift_of(evidence(alarm=3), (0.0,) * 4, (0.25,) * 4), looks, client(1))
     assert got["detected"].value == 1.0
     assert not {"direction", "signs_right", "risen_error", "risen_coverage"} & got.keys()

@@ -13,6 +13,7 @@ from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.shift.claim import GaussianEstimate, Shift
@@ -102,6 +103,7 @@ class ShiftScorer(Scorer[Shift]):
         counts = truth.expected_counts(target, rounds)
         if not bool(counts.any()):
             raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
+        shifts = truth.facts.get(Shifts) or Shifts({})
         parties = {party for _, party in truth.counts if target in (party, COHORT)}
         rounds_of = {
             party: sorted(truth.rounds_of(party).intersection(rounds)) for party in parties
@@ -111,7 +113,7 @@ class ShiftScorer(Scorer[Shift]):
             (
                 first
                 for party, numbers in rounds_of.items()
-                if (first := _first_round_on_new_data(numbers, truth.shifts_of(party)))
+                if (first := _first_round_on_new_data(numbers, shifts.shifts_of(party)))
                 is not None
             ),
             default=None,
