@@ -29,7 +29,7 @@ from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update, apply_update
 from overheard.core.parties import SERVER, Party, client, shadow_device
 from overheard.core.recipe import Recipe
@@ -171,15 +171,16 @@ def attack(folder: Path, users: int, row: Row) -> None:
             truth.renamed(pseudonyms),
         )
     view, users_of = transcript.seen_by(SERVER), truth.facts.need(UsersOfClients).users
+    known = KnownUsers(
+        {user(number): windows(number, "prior") for number in range(users)},
+        shadow_devices={shadow_device(number): user(number) for number in range(users)},
+    )
     knowledge = Knowledge(
         VOCABULARY,
         BUILD,
         recipe=RECIPE,
         compute=ComputeSettings(workers=1),
-        known_users=KnownUsers(
-            {user(number): windows(number, "prior") for number in range(users)},
-            shadow_devices={shadow_device(number): user(number) for number in range(users)},
-        ),
+        facts=Facts((known,)),
     )
     start, busy = perf_counter(), process_time()
     claims = ReidentifyWccn(row.updates).infer(view, tuple(users_of), knowledge, Seed(0))

@@ -10,6 +10,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
 from overheard.auditing.simulate import knowledge, simulate
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow_device
 from overheard.core.true_facts.attributes import Attributes
@@ -141,7 +142,7 @@ def test_a_recorded_run_with_users_gives_the_same_claims(named: FinishedAudit, t
 def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, people=KNOWN)
     transcript, truth = simulate(plan, folder=tmp_path / "run", resources=HERE)
-    known = knowledge(plan, resources=HERE).known_users
+    known = KnownUsers.of(knowledge(plan, resources=HERE))
     sent = {m.sender for m in transcript.messages if isinstance(m.body, Update)}
     assert set(filter(is_shadow_device, sent)) == known.shadow_devices.keys()
     assert len(known.shadow_devices) == 5 + 1

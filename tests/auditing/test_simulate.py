@@ -15,6 +15,7 @@ from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Prior
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
@@ -337,7 +338,9 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     assert run.participants is not None
     assert control.participants is not None
     assert run.participants.users == control.participants.users
-    known = attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT).known_users
+    known = KnownUsers.of(
+        attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT)
+    )
     for who in (run.participants.known, control.participants.known):
         assert list(who.prior_examples) == list(known.prior_examples)
         assert who.shadow_devices == known.shadow_devices

@@ -13,6 +13,7 @@ from torch.nn.functional import cosine_similarity
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES
 from overheard.core.needs import USERS as NAMED_USERS
 from overheard.core.parties import Party
@@ -67,7 +68,7 @@ class Resemblance(Attack[Identity]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Identity]:
         """By the cosine of the two."""
-        priors = knowledge.known_users.prior_examples
+        priors = KnownUsers.of(knowledge).prior_examples
         shares = torch.stack(
             [one.label_counts(knowledge.classes) / len(one) for one in priors.values()]
         )
@@ -94,7 +95,7 @@ class Likeness(Attack[SameSender]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, SameSender]:
         """By the distance of the two."""
-        devices = knowledge.known_users.shadow_devices
+        devices = KnownUsers.of(knowledge).shadow_devices
         heard = [who for who in view.senders() if who not in devices]
         return {
             who: SameSender(

@@ -11,8 +11,11 @@ from torch import nn
 from overheard.core.attack import Attack, check_needs, missing_needs
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge, Prior
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.candidate_records import CandidateRecords
+from overheard.core.known_facts.known_users import KnownUsers
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Message, Update
 from overheard.core.needs import (
     AUXILIARY,
@@ -33,7 +36,6 @@ from overheard.core.needs import (
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.task import TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.questions.label_shares.claim import LabelShares
@@ -41,14 +43,17 @@ from overheard.questions.label_shares.claim import LabelShares
 ONE = client(1)
 PRIOR = Examples(torch.zeros(1, 1), torch.tensor([0]))
 WEIGHTS = {"w": torch.zeros(1)}
+KNOWN_USERS, RECORDS, WORDS = (
+    KnownUsers({"ann": PRIOR, "bob": PRIOR}),
+    CandidateRecords(PRIOR),
+    TokenWords(3),
+)
 ALL = Knowledge(
     2,
     build_model=lambda: nn.Linear(1, 2),
     auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
-    known_users=KnownUsers({"ann": PRIOR, "bob": PRIOR}),
-    candidate_records=PRIOR,
-    token_words=TokenWords(3),
+    facts=Facts((KNOWN_USERS, RECORDS, WORDS)),
 )
 
 
@@ -100,10 +105,13 @@ def test_all_needs_can_be_met():
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
             CROSS_ENTROPY,
         ),
-        (replace(ALL, candidate_records=None), CANDIDATES),
-        (replace(ALL, known_users=KnownUsers()), USERS),
-        (replace(ALL, known_users=KnownUsers({"ann": PRIOR}, {"cem": PRIOR})), USERS),
-        (replace(ALL, token_words=None), TEXTS),
+        (replace(ALL, facts=Facts((KNOWN_USERS, WORDS))), CANDIDATES),
+        (replace(ALL, facts=Facts((RECORDS, WORDS))), USERS),
+        (
+            replace(ALL, facts=ALL.facts.having(KnownUsers({"ann": PRIOR}, {"cem": PRIOR}))),
+            USERS,
+        ),
+        (replace(ALL, facts=Facts((KNOWN_USERS, RECORDS))), TEXTS),
     ],
     ids=[
         "no examples",

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples, without_classes
-from overheard.core.task import Task, TokenWords
+from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 
 TASK = Task((2,), ("a", "b"))

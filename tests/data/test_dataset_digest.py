@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples
-from overheard.core.task import Task, TokenWords
+from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.task import Task
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.dataset_digest import dataset_digest
 

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from overheard.core.examples import Examples, without_classes
-from overheard.core.task import Task, TokenWords
+from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 
 LABELS = ("a", "b", "c", "d")

@@ -7,8 +7,9 @@ import torch
 from overheard.core.compute_settings import ComputeSettings, TensorCache
 from overheard.core.defense import Defense
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
@@ -53,7 +54,7 @@ def make_knowledge(
         recipe=RECIPE,
         defenses=defenses,
         compute=ComputeSettings(cache=shelf or CountingCache(), workers=workers),
-        known_users=known or make_known_users(),
+        facts=Facts((known or make_known_users(),)),
         background=background,
     )
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.linkage.attribute_labels import read_attribute_labels
 from overheard.linkage.known_updates import KnownUpdates, SenderUpdates

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from overheard.algorithms.scaffold import Scaffold
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.parties import SERVER
 from overheard.core.recipe import Recipe
@@ -45,7 +46,7 @@ def with_private_examples(run: IdentityRun) -> Knowledge:
     private = {
         f"user {n}": make_user(n).examples(draws.child(f"user {n}")) for n in range(KNOWN)
     }
-    return replace(run.knowledge, known_users=KnownUsers(private))
+    return replace(run.knowledge, facts=Facts((KnownUsers(private),)))
 
 
 def sent_updates(run: IdentityRun) -> dict[tuple[str, int], Weights]:
@@ -88,7 +89,7 @@ def test_without_the_first_round_known_users_train_without_a_correction(
 def test_who_never_takes_part_is_corrected_by_the_servers_variate_alone() -> None:
     """With K steps of rate r on one gradient, c changes the update by -K r c."""
     users = simulate_users([make_user(n) for n in ALL_USERS], Seed(0), rounds=1).knowledge
-    priors = users.known_users.all_prior_examples()
+    priors = KnownUsers.of(users).all_prior_examples()
     clients = split_priors({"user 0": priors["user 0"]}, 1)
     pool = concatenate_users(priors)
     weights = {name: part.detach() for name, part in build().state_dict().items()}

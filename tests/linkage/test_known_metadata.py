@@ -8,8 +8,9 @@ import torch
 from overheard.core.defense import Defense
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
@@ -33,7 +34,7 @@ PRIORS = {
     "small": blobs((1, 0, 0, 0), Seed(3)),
 }
 KNOWLEDGE = Knowledge(
-    CLASSES, build, None, RECIPE, compute=COMPUTE, known_users=KnownUsers(PRIORS)
+    CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts((KnownUsers(PRIORS),))
 )
 
 
@@ -70,8 +71,10 @@ class TestSimulateMetadata:
         known = simulate_metadata(broadcasts(0), defended, chunks=1, max_rounds=1)
         # Nothing is left of "easy", nor of half an example of "small".
         assert known.values[:, 0].isfinite().tolist() == [False, False, False]
-        two = replace(KNOWLEDGE.known_users, prior_examples={**PRIORS, "other": PRIORS["easy"]})
-        defended = replace(defended, known_users=two)
+        two = replace(
+            KnownUsers.of(KNOWLEDGE), prior_examples={**PRIORS, "other": PRIORS["easy"]}
+        )
+        defended = replace(defended, facts=Facts((two,)))
         known = simulate_metadata(broadcasts(0), defended, chunks=1, max_rounds=1)
         assert known.values[:, 0].isfinite().tolist() == [False, True, False, True]
 
@@ -102,7 +105,9 @@ class TestReadShadowMetadata:
             make_message(0, shadow_device(2), metrics={"loss": 3.0}),
             make_message(0, client(0), metrics={"loss": 9.0}),
         )
-        known = read_shadow_metadata(view, Knowledge(2, known_users=people), with_order=False)
+        known = read_shadow_metadata(
+            view, Knowledge(2, facts=Facts((people,))), with_order=False
+        )
         assert known.values[:, 0].tolist() == [-1, 1]
         assert known.users.tolist() == [1, 0]
 
@@ -111,6 +116,6 @@ class TestReadShadowMetadata:
         with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
             read_shadow_metadata(
                 make_view(make_message(0, client(0))),
-                Knowledge(2, known_users=people),
+                Knowledge(2, facts=Facts((people,))),
                 with_order=False,
             )

@@ -5,7 +5,7 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.view import View
 from overheard.linkage.known_updates import load_known_updates, read_sender_updates

@@ -7,7 +7,7 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Scorer
 from overheard.core.true_facts.attributes import Attributes
@@ -58,7 +58,7 @@ def identity_findings(
     Updates of one user are correlated: a part of their scores is the same in all rounds. In
     controls the true user has no advantage.
     """
-    knowledge = Knowledge(2, known_users=KnownUsers(dict.fromkeys(users, ONE_EXAMPLE)))
+    knowledge = Knowledge(2, facts=Facts((KnownUsers(dict.fromkeys(users, ONE_EXAMPLE)),)))
     truth = user_truth((*users, *strangers))
     findings = []
     for seed in range(runs):
@@ -126,7 +126,7 @@ def attribute_findings(arm: str, attack: str, strength: float) -> list[Finding]:
                     target,
                     claim,
                     truth,
-                    Knowledge(2, known_users=known),
+                    Knowledge(2, facts=Facts((known,))),
                 )
             )
     return findings

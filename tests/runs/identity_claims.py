@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from overheard.core.attack import Attack
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.questions.identity.claim import Identity
@@ -16,7 +17,7 @@ def infer_claims(attack: Attack, run: IdentityRun, seed: int = 0) -> Mapping[Par
 
 def share_identified(run: IdentityRun, claims_by_target: Mapping[Party, Identity]) -> float:
     """Return the share of known users' targets with the highest score for the true user."""
-    known = run.knowledge.known_users.prior_examples
+    known = KnownUsers.of(run.knowledge).prior_examples
     right = [
         claim.users[int(claim.scores.argmax())] == run.users[target]
         for target, claim in claims_by_target.items()
@@ -27,5 +28,5 @@ def share_identified(run: IdentityRun, claims_by_target: Mapping[Party, Identity
 
 def with_known_users(run: IdentityRun, **changes) -> IdentityRun:
     """Return the run with changed knowledge of its users."""
-    known_users = replace(run.knowledge.known_users, **changes)
-    return replace(run, knowledge=replace(run.knowledge, known_users=known_users))
+    facts = run.knowledge.facts.having(replace(KnownUsers.of(run.knowledge), **changes))
+    return replace(run, knowledge=replace(run.knowledge, facts=facts))

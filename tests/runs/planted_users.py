@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Message, Update
 from overheard.core.parties import SERVER, Party, shadow_device
 from overheard.core.seeds import Seed
@@ -96,7 +97,7 @@ class PlantedUsers:
                 "side": {user(user_number): self.value(user_number) for user_number in numbers}
             },
         )
-        return Knowledge(2, known_users=people)
+        return Knowledge(2, facts=Facts((people,)))
 
     def targets(self) -> dict[Party, int]:
         """Return the user of each pseudonym."""

@@ -15,15 +15,17 @@ from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.known_users import KnownUsers
+from overheard.core.facts import Facts
+from overheard.core.knowledge import KnownFact
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
-from overheard.core.task import Task, TokenWords
+from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.dataset_digest import dataset_digest
 from overheard.data.datasets.own import Own
 from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
+from overheard.data.partition.known_facts import drawn_facts
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
 from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.stratified_sample import ScarceLabelError
@@ -32,7 +34,6 @@ from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.learning.device import DeviceName
 from overheard.learning.train import Engine
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.plans.registries import question_of_attack
 
 RedrawnCounts = tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]
 
@@ -74,10 +75,7 @@ class AttackerData:
         task: what the model predicts.
         auxiliary: labelled examples that no client holds.
         elsewhere: examples from other data sets, by the repr of their source.
-        known_users: what is known of single users.
         background: public examples that everyone has; None = there are none.
-        candidates: records whose membership is asked; None = none.
-        token_words: the words of the tokens; None if inputs are no texts.
         digest: a digest of all data sets that these are drawn from.
 
     """
@@ -85,10 +83,7 @@ class AttackerData:
     task: Task
     auxiliary: Examples
     elsewhere: Mapping[str, Examples]
-    known_users: KnownUsers
     background: Examples | None
-    candidates: Examples | None
-    token_words: TokenWords | None
     digest: str
 
 
@@ -100,6 +95,7 @@ class AttackerInputs:
     Args:
         plan: the plan of the audit.
         data: the data that an attacker may hold.
+        facts: what it may know of single subjects.
         resources: the compute resources.
         cache: cache for the results of simulations.
 
@@ -107,6 +103,7 @@ class AttackerInputs:
 
     plan: Plan
     data: AttackerData
+    facts: Facts[KnownFact]
     resources: Resources
     cache: TensorCache
 
@@ -160,8 +157,13 @@ class AuditInputs:
     def for_attackers(self, seed: int) -> AttackerInputs:
         """Return what the knowledge of attackers is made from; drawn once a seed."""
         if seed not in self._attackers:
-            data = _attacker_data(self, seed)
-            self._attackers[seed] = AttackerInputs(self.plan, data, self.resources, self.cache)
+            self._attackers[seed] = AttackerInputs(
+                self.plan,
+                _attacker_data(self, seed),
+                _known_facts(self, seed),
+                self.resources,
+                self.cache,
+            )
         return self._attackers[seed]
 
     def redrawn_counts(self, seed: int, threat: ThreatPlan) -> RedrawnCounts:
@@ -170,9 +172,7 @@ class AuditInputs:
         Clients that observe keep their examples. Empty unless a question of the threat needs
         them, and the split draws label shares.
         """
-        if not any(
-            question_of_attack(attack).needs_redrawn_partitions for attack in threat.attacks
-        ):
+        if not any(question.needs_redrawn_partitions for question in threat.questions()):
             return ()
         observing = frozenset(
             number
@@ -216,12 +216,21 @@ def _attacker_data(audit_inputs: AuditInputs, seed: int) -> AttackerData:
             for source in sources
             if source is not None
         },
-        KnownUsers() if partition.participants is None else partition.participants.known,
         partition.background,
-        partition.candidates,
-        dataset.known_token_words(),
         combined_digest(audit_inputs.data_digests()),
     )
+
+
+def _known_facts(audit_inputs: AuditInputs, seed: int) -> Facts[KnownFact]:
+    """Return what attackers know of single subjects, by the questions of the plan."""
+    dataset, partition = audit_inputs.dataset, audit_inputs.partition(seed)
+    drawn, known = drawn_facts(dataset, partition), Facts[KnownFact]()
+    for question in audit_inputs.plan.questions():
+        made = question.make_facts(dataset, partition, Seed(seed).child("facts", question.name))
+        for fact in (*drawn, *made):
+            if type(fact) in question.gives:
+                known = known.having(fact)
+    return known
 
 
 def combined_digest(digests: Mapping[str, str]) -> str:

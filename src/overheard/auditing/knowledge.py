@@ -64,12 +64,10 @@ def knowledge_from(
             workers=resources.workers,
             cluster=resources.cluster,
         ),
-        known_users=data.known_users,
         background=data.background,
-        candidate_records=data.candidates,
         algorithm=algorithm if is_recipe_known else None,
-        token_words=data.token_words,
         kind=data.task.kind,
+        facts=inputs.facts,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, final
 from overheard.core.attack import Attack
 from overheard.data.dataset import DataSource
 from overheard.disk.digests import mark_of_trust, sha256_of
+from overheard.findings.question import Question
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 from overheard.plans.source_code import code_digest, file_digests, simulation_digest
@@ -93,11 +94,16 @@ def attack_codes(plan: Plan, arm: ArmPlan, data: str, recording: str = "") -> At
 def cell_code(plan: Plan, arm: ArmPlan, threat: ThreatPlan, attack: Attack[Any]) -> str:
     """Return the digest of the code that an attack's claims in an arm depend on.
 
-    The scorer is among it, as uninformed guesses are its own, and so is whether the question
-    needs classes, without which the attack is refused.
+    The scorer is among it, as uninformed guesses are its own, and so are a question that makes
+    facts for its attackers, and whether it needs classes, without which the attack is refused.
     """
     question = question_of_attack(attack)
-    plugins = (*_attack_plugins(plan, arm, threat, attack), question.scorer)
+    makes_facts = type(question).make_facts is not Question.make_facts
+    plugins = (
+        *_attack_plugins(plan, arm, threat, attack),
+        question.scorer,
+        question if makes_facts else None,
+    )
     code = code_digest(ATTACK_MODULES, plugins)
     files = _named_files(plugins)
     named = ", ".join([code, *(f"{digest} of {name}" for name, digest in files.items())])

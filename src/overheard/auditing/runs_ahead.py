@@ -25,6 +25,7 @@ from overheard.auditing.work_items import (
     simulated_parties,
 )
 from overheard.core.errors import PlanError
+from overheard.core.facts import Facts
 from overheard.core.seeds import Seed
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
@@ -125,7 +126,9 @@ def _attack_elsewhere(
 def _encode_data(audit_inputs: AuditInputs, seed: int) -> tuple[Json, TensorBundle]:
     """Return what attackers on the runs of a seed may hold, so that it can be sent once."""
     encoder = ValueEncoder()
-    content = encoder.encode(audit_inputs.for_attackers(seed).data)
+    inputs = audit_inputs.for_attackers(seed)
+    facts = [inputs.facts.get(kind) for kind in inputs.plan.known_kinds()]
+    content = encoder.encode((inputs.data, *facts))
     texts: Json = [list(one) for one in encoder.texts]
     tensors = {str(place): tensor for place, tensor in enumerate(encoder.tensors)}
     return [content, texts], TensorBundle(tensors)
@@ -162,11 +165,18 @@ class AttackRun(Job):
         """Attack the run; return no tensor."""
         home, plan = AuditFolder(self.folder), _parse_once(self.plan)
         (arm,) = (arm for arm in plan.arms if arm.name == self.arm)
-        content, texts = cast(tuple[Json, list[list[str]]], self.data)
+        (known, *facts), texts = cast(tuple[list[Json], list[list[str]]], self.data)
         data = ValueDecoder([tensors[str(place)] for place in range(len(tensors))], texts)
         inputs = AttackerInputs(
             plan,
-            data.decode(content, AttackerData),
+            data.decode(known, AttackerData),
+            Facts(
+                tuple(
+                    data.decode(fact, kind)
+                    for fact, kind in zip(facts, plan.known_kinds(), strict=True)
+                    if fact is not None
+                )
+            ),
             self.resources,
             home.tensor_cache(self.resources.simulation_cache),
         )

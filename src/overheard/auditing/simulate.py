@@ -19,8 +19,9 @@ from overheard.auditing.work_items import PLANNED, first_control
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.seeds import Seed
-from overheard.core.task import Task, TokenWords
+from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
 from overheard.data.partition.data_partition import DataPartition

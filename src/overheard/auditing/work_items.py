@@ -33,11 +33,7 @@ def control_kind(plan: Plan) -> Control | None:
         PlanError: if attacks need both kinds, since each kind controls one question only.
 
     """
-    wanted = {
-        question_of_attack(attack).control
-        for threat in plan.threats
-        for attack in threat.attacks
-    }
+    wanted = {question.control for question in plan.questions()}
     shifts = any(not shift.is_refresh for shift in plan.data.shifts)
     found: list[Control] = []
     if shifts and "exchange" in wanted:

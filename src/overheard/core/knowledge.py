@@ -9,10 +9,10 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, Defense
 from overheard.core.examples import Examples
-from overheard.core.known_users import KnownUsers
+from overheard.core.facts import Fact, Facts
 from overheard.core.recipe import Recipe
 from overheard.core.split import Split
-from overheard.core.task import TaskKind, TokenWords
+from overheard.core.task import TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,14 @@ class Prior:
             raise ValueError(f"sizes must be 1 or more, smallest first, got {self.sizes}")
 
 
+class KnownFact(Fact):
+    """A fact that an attacker knows besides its view: see `core.known_facts`.
+
+    A concrete fact is a final frozen dataclass of values that can be stored, as a claim is. Its
+    module is imported by attacks, so it must not import the truth.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """What an attacker knows besides its view; None = unknown.
@@ -58,13 +66,11 @@ class Knowledge:
         defenses: the defenses of the run, for an adaptive attacker; () = there are none.
         prior: assumptions about clients, made without the view.
         compute: the compute settings.
-        known_users: what is known of single users; empty = nothing.
-        candidate_records: records whose membership is asked; None = none.
         algorithm: the algorithm of the run, which belongs to the recipe.
         background: public examples of the task that everyone has, clients included; defenses
             may mix them into clients' examples (see `core.defense.DefenseContext`).
-        token_words: the words of the tokens; None if inputs are no texts.
         kind: what the model predicts of an example.
+        facts: what is known of single subjects, such as users.
 
     """
 
@@ -75,12 +81,10 @@ class Knowledge:
     defenses: tuple[Defense, ...] | None = None
     prior: Prior = field(default_factory=Prior)
     compute: ComputeSettings = field(default_factory=ComputeSettings)
-    known_users: KnownUsers = field(default_factory=KnownUsers)
     background: Examples | None = None
-    candidate_records: Examples | None = None
     algorithm: Algorithm | None = None
-    token_words: TokenWords | None = None
     kind: TaskKind = "classification"
+    facts: Facts[KnownFact] = field(default_factory=Facts)
 
     def __post_init__(self) -> None:
         """Check that there are 2 classes or more, or that examples have none."""

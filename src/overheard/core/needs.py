@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, final
 
-from overheard.core.knowledge import Knowledge
+from overheard.core.knowledge import Knowledge, KnownFact
+from overheard.core.known_facts.candidate_records import CandidateRecords
+from overheard.core.known_facts.known_users import KnownUsers
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import View
 
@@ -24,6 +28,14 @@ class Need:
 
     description: str
     is_met: Callable[[View, Party, Knowledge], bool] = field(repr=False)
+
+
+@cache
+def need_to_know(kind: type[KnownFact]) -> Need:
+    """Return the need to know a fact of this kind."""
+    return Need(
+        kind.how_to_get, lambda view, target, knowledge: knowledge.facts.get(kind) is not None
+    )
 
 
 def _has_broadcasts(view: View, target: Party, knowledge: Knowledge) -> bool:
@@ -94,17 +106,11 @@ CROSS_ENTROPY: Final = Need(
     "clients that train with the cross-entropy loss, as far as is known",
     _is_cross_entropy_possible,
 )
-CANDIDATES: Final = Need(
-    "candidate records (data.candidates)",
-    lambda view, target, knowledge: knowledge.candidate_records is not None,
-)
-TEXTS: Final = Need(
-    "texts as inputs, whose tokens stand for words",
-    lambda view, target, knowledge: knowledge.token_words is not None,
-)
+CANDIDATES: Final = need_to_know(CandidateRecords)
+TEXTS: Final = need_to_know(TokenWords)
 USERS: Final = Need(
-    "prior examples of two users or more (data.people)",
-    lambda view, target, knowledge: len(knowledge.known_users.prior_examples) > 1,
+    KnownUsers.how_to_get,
+    lambda view, target, knowledge: len(KnownUsers.of(knowledge).prior_examples) > 1,
 )
 
 NEEDS: Final = (

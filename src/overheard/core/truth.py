@@ -14,9 +14,9 @@ from torch import Tensor
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Fact, Facts
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, Party
 from overheard.core.split import Rows
-from overheard.core.task import TokenWords
 
 NO_SHARES: Mapping[tuple[int, Party], Float[Tensor, " classes"]] = MappingProxyType({})
 NO_REDRAWN_COUNTS: Mapping[tuple[int, Party], Int[Tensor, "partitions classes"]] = (

@@ -12,8 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.known_facts.token_words import TokenWords, words_of_task
 from overheard.core.settings import Settings
-from overheard.core.task import Task, TokenWords, words_of_task
+from overheard.core.task import Task
 
 NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 

@@ -7,10 +7,13 @@ from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar, final
 
 from overheard.core.claims import Claim
+from overheard.core.knowledge import KnownFact
 from overheard.core.parties import Party
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
+from overheard.data.dataset import Dataset
+from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.number_format import Measure
 from overheard.findings.planned_sizes import PlannedSizes
@@ -45,6 +48,8 @@ class Question(ABC, Generic[C]):
     """The control that its attacks are also run on; None = none."""
     is_about_users: ClassVar[bool] = False
     """Whether it is about the user behind a client; a cohort is then no valid target."""
+    gives: ClassVar[tuple[type[KnownFact], ...]] = ()
+    """The kinds of facts that its attackers know; see `core.known_facts` and `make_facts`."""
     needs_all_rounds: ClassVar[bool] = False
     """Whether the question needs all rounds; attacks are then not run on single rounds."""
     needs_redrawn_partitions: ClassVar[bool] = False
@@ -69,6 +74,22 @@ class Question(ABC, Generic[C]):
     def measure(self, score: str) -> Measure:
         """Return how to display a score; by default its name, without unit or factor."""
         return self.measures.get(score, Measure(score, "", 1.0))
+
+    def make_facts(
+        self, dataset: Dataset, partition: DataPartition, seed: Seed
+    ) -> tuple[KnownFact, ...]:
+        """Return the facts of `gives` that only this question knows how to make of the data.
+
+        Attackers know them without having seen the run. By default there are none: those of
+        `core.known_facts` are drawn with the data.
+
+        Args:
+            dataset: the audited data set.
+            partition: who holds which examples of it, as the plan says.
+            seed: seed of random draws.
+
+        """
+        return ()
 
     def is_averaged(self, finding: Finding) -> bool:
         """Return whether a finding's scores count in means over targets and runs.

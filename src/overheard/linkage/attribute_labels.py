@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.linkage.known_updates import KnownUpdates
 from overheard.linkage.multi_head_mlp import UNLABELLED
 

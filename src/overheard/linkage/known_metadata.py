@@ -13,6 +13,7 @@ from overheard.core.defense import DefenseContext, LocalTraining
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Weights
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -55,7 +56,7 @@ def read_shadow_metadata(
         NeedsError: if no such device took part.
 
     """
-    known_users = knowledge.known_users
+    known_users = KnownUsers.of(knowledge)
     users = tuple(known_users.prior_examples)
     user_of_device = {
         device: user
@@ -101,7 +102,7 @@ def simulate_metadata(
             "simulated metadata needs broadcasts, the model's architecture and the recipe: "
             "grant them, or set updates = 'shadow'"
         )
-    priors = knowledge.known_users.prior_examples
+    priors = KnownUsers.of(knowledge).prior_examples
     clients = split_priors(priors, chunks)
     rounds = sorted(broadcasts)
     indices = torch.linspace(0, len(rounds) - 1, min(max_rounds, len(rounds))).round().int()
@@ -131,7 +132,7 @@ def _losses(
     training = LocalTraining(knowledge.build_model, knowledge.recipe)
     for defense in knowledge.defenses or ():
         training = defense.on_training(training)
-    examples = concatenate_users(knowledge.known_users.prior_examples)
+    examples = concatenate_users(KnownUsers.of(knowledge).prior_examples)
     client_data = [
         _apply_data_defenses(client, examples, knowledge, number, seed) for client in clients
     ]

@@ -11,6 +11,7 @@ from torch import Tensor
 from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.needs import BROADCASTS, MODEL, RECIPE, USERS
 from overheard.core.parties import Party, is_shadow_device
@@ -150,7 +151,7 @@ def load_known_updates(
     """
     if chunks < 1 or max_rounds < 1:
         raise ValueError(f"chunks and most_rounds must be 1 or more: {chunks}, {max_rounds}")
-    users = knowledge.known_users
+    users = KnownUsers.of(knowledge)
     names = tuple(users.all_prior_examples())
     if len(users.prior_examples) < 2:
         raise NeedsError(f"updates of known users need {USERS.description}")
@@ -214,7 +215,7 @@ def _participation(view: View, rounds: Collection[int]) -> float:
 def _shadow_updates(
     view: View, knowledge: Knowledge, layer: Layer, names: tuple[str, ...]
 ) -> KnownUpdates:
-    devices = knowledge.known_users.shadow_devices
+    devices = KnownUsers.of(knowledge).shadow_devices
     senders = set(view.senders())
     observed = [device for device in devices if device in senders]
     if not observed:
@@ -232,7 +233,7 @@ def _shadow_updates(
         sent.rounds,
         torch.zeros_like(sent.rounds),
         names,
-        len(knowledge.known_users.prior_examples),
+        len(KnownUsers.of(knowledge).prior_examples),
     )
 
 
@@ -265,7 +266,7 @@ def _broadcasts(view: View, knowledge: Knowledge, most_rounds: int) -> dict[int,
 
 def _rounds_of_others(view: View, knowledge: Knowledge) -> frozenset[int]:
     """Return the rounds with an update of a party that is no shadow device."""
-    devices = knowledge.known_users.shadow_devices.keys()
+    devices = KnownUsers.of(knowledge).shadow_devices.keys()
     return frozenset(
         m.round
         for m in view.messages

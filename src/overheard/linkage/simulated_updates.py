@@ -13,6 +13,7 @@ from overheard.core.algorithm.control_variates import add_change, state_with_var
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Weights
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -79,12 +80,12 @@ def simulate_updates(
         broadcasts: the global model, by round.
         knowledge: knowledge with a model and a recipe.
         clients: the virtual clients, who draw from
-            `knowledge.known_users.all_prior_examples`.
+            `KnownUsers.of(knowledge).all_prior_examples`.
         names: names of the tensors to return.
 
     """
     means = knowledge.compute
-    pool = concatenate_users(knowledge.known_users.all_prior_examples())
+    pool = concatenate_users(KnownUsers.of(knowledge).all_prior_examples())
     seed = means.seed.child("known users")
     common = _shared_key(knowledge, pool, seed)
     starts, jobs = [], []
@@ -122,13 +123,13 @@ def simulate_corrected_updates(
         participation: probability with which a client takes part in a round.
         knowledge: knowledge with a model, a recipe and the algorithm.
         clients: the virtual clients, who draw from
-            `knowledge.known_users.all_prior_examples`.
+            `KnownUsers.of(knowledge).all_prior_examples`.
         names: names of the tensors to return.
 
     """
     assert knowledge.algorithm is not None
     means, packed = knowledge.compute, pack_history(history)
-    pool = concatenate_users(knowledge.known_users.all_prior_examples())
+    pool = concatenate_users(KnownUsers.of(knowledge).all_prior_examples())
     seed = means.seed.child("known users")
     common = combined_key(
         _shared_key(knowledge, pool, seed),

@@ -12,6 +12,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, adapts_to_defenses
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
+from overheard.core.knowledge import KnownFact
 from overheard.core.parties import (
     NETWORK,
     SERVER,
@@ -26,6 +27,7 @@ from overheard.data.partition.schedule import Schedule
 from overheard.federation.sampling import Sampling
 from overheard.findings.html import html_table
 from overheard.findings.names import name_observers
+from overheard.findings.question import Question
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
@@ -198,6 +200,10 @@ class ThreatPlan(StrictModel):
     virtual: VirtualPlan = VirtualPlan()
     auxiliary_from: Annotated[DataSource, PluginField(DATASETS)] | None = None
     auxiliary_shift: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+    def questions(self) -> tuple[Question[Any], ...]:
+        """Return the questions that its attacks answer, each once."""
+        return tuple(dict.fromkeys(map(question_of_attack, self.attacks)))
 
     def attack_name(self, attack: Attack[Any]) -> str:
         """Return the full name of an attack in this threat, which findings and policies use.
@@ -462,6 +468,16 @@ class Plan(StrictModel):
             for one in self.threats
         ]
         return html_table(self.title, (), rows)
+
+    def questions(self) -> tuple[Question[Any], ...]:
+        """Return the questions that the attacks answer, each once."""
+        return tuple(
+            dict.fromkeys(one for threat in self.threats for one in threat.questions())
+        )
+
+    def known_kinds(self) -> tuple[type[KnownFact], ...]:
+        """Return the kinds of facts that attackers may know, each once."""
+        return tuple(dict.fromkeys(kind for one in self.questions() for kind in one.gives))
 
     def without_release(self) -> "Plan":
         """Return the plan without what changes no claim: its release, and the recording's.

@@ -1,7 +1,7 @@
 """Which verdicts a plan cannot give, since it has too few clients or runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,6 @@ from overheard.findings.names import name_observers
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS, PlannedSizes
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.plans.registries import question_of_attack
 from overheard.statistics.judgement import VERDICT_LEVEL
 from overheard.statistics.re_pairing import smallest_p_value
 
@@ -49,7 +48,7 @@ def describe_missing_verdicts(
     """
     found = dict[str, None]()
     for threat in plan.threats:
-        for question in _questions_of(threat):
+        for question in threat.questions():
             if recorded_clients is None:
                 sizes = _planned_sizes(plan, threat)
             else:
@@ -60,11 +59,6 @@ def describe_missing_verdicts(
                 text = _describe(threat, question, sizes, smallest, remedies)
                 found[text] = None
     return tuple(found)
-
-
-def _questions_of(threat: ThreatPlan) -> Iterator[Question[Any]]:
-    by_name = {one.name: one for one in map(question_of_attack, threat.attacks)}
-    yield from by_name.values()
 
 
 def _planned_sizes(plan: Plan, threat: ThreatPlan) -> PlannedSizes:

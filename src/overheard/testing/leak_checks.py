@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.known_facts.candidate_records import candidate_records
+from overheard.core.known_facts.known_users import KnownUsers
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import SERVER
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
@@ -183,8 +186,7 @@ def finds_no_unseen_records(trial: AttackTrial) -> None:
 
 def scores_every_record(trial: AttackTrial) -> None:
     """Check that it has a score for every candidate record."""
-    candidates = trial.first_run.knowledge.candidate_records
-    assert candidates is not None
+    candidates = candidate_records(trial.first_run.knowledge)
     for claim in _claims(trial, trial.first_run, Membership):
         require(
             len(claim.scores) == len(candidates),
@@ -205,8 +207,7 @@ def finds_no_words_of_others(trial: AttackTrial) -> None:
 
 def scores_every_word(trial: AttackTrial) -> None:
     """Check that it has a score for every word of the vocabulary."""
-    words = trial.first_run.knowledge.token_words
-    assert words is not None
+    words = trial.first_run.knowledge.facts.need(TokenWords)
     for claim in _claims(trial, trial.first_run, Words):
         require(
             len(claim.scores) == len(words),
@@ -226,7 +227,7 @@ def identifies_no_identical_users(trial: AttackTrial) -> None:
 
 def ranks_all_known_users(trial: AttackTrial) -> None:
     """Check that it ranks every candidate user, and nobody else."""
-    known = set(trial.first_run.knowledge.known_users.prior_examples)
+    known = set(KnownUsers.of(trial.first_run.knowledge).prior_examples)
     for claim in _claims(trial, trial.first_run, Identity):
         require(
             set(claim.users) == known,
@@ -246,7 +247,7 @@ def compares_with_other_senders_only(trial: AttackTrial) -> None:
 
 def claims_known_attribute_values(trial: AttackTrial) -> None:
     """Check that it claims a known attribute, with the values known of other users."""
-    known = trial.first_run.knowledge.known_users.attributes
+    known = KnownUsers.of(trial.first_run.knowledge).attributes
     for claim in _claims(trial, trial.first_run, Attribute):
         require(
             set(claim.values) == set(known.get(claim.attribute, {}).values()),

@@ -12,11 +12,11 @@ from overheard.core.claims import Claim, Timeline
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
-from overheard.core.task import TokenWords
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
@@ -326,7 +326,7 @@ def truth_and_guesses(
     known_users = KnownUsers(dict.fromkeys(AGES, auxiliary), attributes={"age": AGES})
     truth = trial.scorer.true_claim(ground_truth, client(0), ROUNDS, trial.example_claim)
     knowledge = Knowledge(
-        classes=5, auxiliary=auxiliary, known_users=known_users, token_words=TOKEN_WORDS
+        classes=5, auxiliary=auxiliary, facts=Facts((known_users, TOKEN_WORDS))
     )
     return truth, trial.scorer.guesses(truth, knowledge)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overheard.core.errors import DataError, PlanError
-from overheard.core.task import TokenWords
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.data.content_hash import content_hashes
 from overheard.data.datasets.blogs import Blogs
 

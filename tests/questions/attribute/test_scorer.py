@@ -9,7 +9,7 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Score
 from overheard.core.true_facts.attributes import Attributes
@@ -44,7 +44,7 @@ def scores(
     claimed: Attribute, target: int = 0, people: KnownUsers = PEOPLE
 ) -> dict[str, Score]:
     true = SCORER.true_claim(TRUTH, client(target), (0,), claimed)
-    guesses = SCORER.guesses(true, Knowledge(2, known_users=people))
+    guesses = SCORER.guesses(true, Knowledge(2, facts=Facts((people,))))
     return {score.name: score for score in SCORER.score(claimed, true, guesses)}
 
 

@@ -7,7 +7,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import client
 from overheard.core.scorer import Score
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -27,7 +27,7 @@ def scores(
     claim: Identity, target: int = 0, known: tuple[str, ...] = USERS
 ) -> dict[str, Score]:
     true = SCORER.true_claim(TRUTH, client(target), (0,), claim)
-    knowledge = Knowledge(2, known_users=KnownUsers(dict.fromkeys(known, ONE)))
+    knowledge = Knowledge(2, facts=Facts((KnownUsers(dict.fromkeys(known, ONE)),)))
     guesses = SCORER.guesses(true, knowledge)
     return {score.name: score for score in SCORER.score(claim, true, guesses)}
 

@@ -7,6 +7,7 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.parties import COHORT, client
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
@@ -115,5 +116,5 @@ def test_a_claim_about_another_number_of_records_is_refused() -> None:
     records = Examples(torch.zeros(4, 2), torch.zeros(4, dtype=torch.int64))
     with pytest.raises(ClaimError, match="scores 3 records, there are 4"):
         SCORER.uninformed_guesses(
-            Membership(torch.zeros(3)), Knowledge(2, candidate_records=records)
+            Membership(torch.zeros(3)), Knowledge(2, facts=Facts((CandidateRecords(records),)))
         )

@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.task import TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.learning.initialization import initial_weights
@@ -45,13 +46,13 @@ class SharedTable(nn.Module):
         return outputs
 
 
-SHARED_KNOWLEDGE = Knowledge(60, SharedTable, token_words=TokenWords(60, 2, first_label=0))
+SHARED_KNOWLEDGE = Knowledge(60, SharedTable, facts=Facts((TokenWords(60, 2, first_label=0),)))
 
 
 def knowledge(
     builder: Callable[[], nn.Module] | None = build, words: TokenWords = WORDS
 ) -> Knowledge:
-    return Knowledge(6, builder, token_words=words)
+    return Knowledge(6, builder, facts=Facts((words,)))
 
 
 def view_of_training(builder: Callable[[], nn.Module], recipe: Recipe) -> View:

@@ -7,8 +7,8 @@ import torch
 
 import overheard
 from overheard.core.examples import Examples
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, SERVER, client
-from overheard.core.task import TokenWords
 from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.questions.words.claim import Words

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from overheard.core.errors import PlanError
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import Party, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows

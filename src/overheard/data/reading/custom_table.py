@@ -12,8 +12,9 @@ from torch import Tensor
 
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.seeds import Seed
-from overheard.core.task import Task, TaskKind, TokenWords
+from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import NO_ATTRIBUTES, DataReading, Dataset, ReadColumn
 from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.arrays import checked_names

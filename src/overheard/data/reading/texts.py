@@ -10,8 +10,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from overheard.core.errors import DataError
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.settings import Positive, Settings
-from overheard.core.task import TokenWords
 
 PADDING = 0
 """The token that pads a text at its end."""

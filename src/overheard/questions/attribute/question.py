@@ -6,6 +6,7 @@ from math import factorial
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
@@ -28,6 +29,7 @@ class AttributeQuestion(Question[Attribute]):
     name = "attribute"
     source = AttributeScorer.source
     measures = MEASURES
+    gives = (KnownUsers,)
     margins = MappingProxyType({"accuracy": 0.10})
     control = "permutation"
     is_about_users = True

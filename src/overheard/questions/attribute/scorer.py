@@ -11,6 +11,7 @@ import torch
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import Party
 from overheard.core.scorer import Better, Guesses, Score, Scorer
 from overheard.core.true_facts.attributes import Attributes
@@ -81,7 +82,7 @@ class AttributeScorer(Scorer[Attribute]):
         uniform = Attribute(
             asked.attribute, values, torch.full((len(values),), 1 / len(values))
         )
-        known = knowledge.known_users.attributes.get(asked.attribute)
+        known = KnownUsers.of(knowledge).attributes.get(asked.attribute)
         if not known:
             return {"uniform": uniform}
         occurrences = Counter(known.values())

@@ -6,6 +6,7 @@ from math import factorial
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
@@ -30,6 +31,7 @@ class IdentityQuestion(Question[Identity]):
     name = "identity"
     source = IdentityScorer.source
     measures = MEASURES
+    gives = (KnownUsers,)
     margins = MappingProxyType({"top1": 0.05})
     control = "permutation"
     is_about_users = True

@@ -8,6 +8,7 @@ import torch
 
 from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -67,7 +68,7 @@ class IdentityScorer(Scorer[Identity]):
         self, asked: Identity, knowledge: Knowledge
     ) -> Mapping[str, Identity]:
         """Return equal scores for all known users, and even odds of an unknown user."""
-        known = tuple(knowledge.known_users.prior_examples)
+        known = tuple(KnownUsers.of(knowledge).prior_examples)
         if not known:
             return {}
         return {"a random order": Identity(known, torch.zeros(len(known)), 0.5)}

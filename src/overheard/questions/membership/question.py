@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
@@ -27,6 +28,7 @@ class MembershipQuestion(Question[Membership]):
     name = "membership"
     source = MembershipScorer.source
     measures = MEASURES
+    gives = (CandidateRecords,)
     advice_without_pairings = "take canaries"
     margins = MappingProxyType({"membership_auc": 0.05, "tpr_at_1_percent": 0.02})
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.true_facts.record_owners import RecordOwners
@@ -78,10 +79,10 @@ class MembershipScorer(Scorer[Membership]):
             ClaimError: if the claim scores another number of records than there are candidates.
 
         """
-        records = knowledge.candidate_records
-        if records is not None and len(asked.scores) != len(records):
+        known = knowledge.facts.get(CandidateRecords)
+        if known is not None and len(asked.scores) != len(known.records):
             raise ClaimError(
-                f"the claim scores {len(asked.scores)} records, there are {len(records)}"
+                f"the claim scores {len(asked.scores)} records, there are {len(known.records)}"
             )
         return {"a coin": Membership(torch.zeros(len(asked.scores)))}
 

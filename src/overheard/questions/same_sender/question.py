@@ -6,6 +6,7 @@ from math import factorial
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
@@ -31,6 +32,7 @@ class SameSenderQuestion(Question[SameSender]):
     name = "same_sender"
     source = SameSenderScorer.source
     measures = MEASURES
+    gives = (KnownUsers,)
     advice_without_pairings = "take more rounds"
     margins = MappingProxyType({"average_precision": 0.05})
     control = "permutation"

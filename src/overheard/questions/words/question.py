@@ -8,6 +8,7 @@ from typing import final
 
 import torch
 
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, Party, party_sort_key
 from overheard.core.seeds import Seed
 from overheard.core.truth import GroundTruth
@@ -45,6 +46,7 @@ class WordsQuestion(Question[Words]):
     name = "words"
     source = WordsScorer.source
     measures = MEASURES
+    gives = (TokenWords,)
     margins = MappingProxyType({"rare_word_precision": 0.05})
 
     @property

@@ -11,7 +11,7 @@ from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update, Weights, apply_update
 from overheard.core.parties import SERVER, Party, client, is_shadow_device, shadow_device
 from overheard.core.recipe import Recipe
@@ -196,22 +196,23 @@ def _make_knowledge(
     devices: Mapping[Party, str],
 ) -> Knowledge:
     """Return the attacker's knowledge of these users, including their prior examples."""
+    known_users = KnownUsers(
+        {user.name: prior[user.name] for user in people[:known]},
+        {user.name: prior[user.name] for user in people[known + unseen :]},
+        devices,
+        {
+            user.name: torch.cat((3 * user.label_probabilities, user.offset))
+            for user in people
+            if user.name in prior
+        },
+        {ATTRIBUTE: {user.name: user.hand for user in people if user.name in prior}},
+    )
     return Knowledge(
         CLASSES,
         build,
         recipe=RECIPE,
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        known_users=KnownUsers(
-            {user.name: prior[user.name] for user in people[:known]},
-            {user.name: prior[user.name] for user in people[known + unseen :]},
-            devices,
-            {
-                user.name: torch.cat((3 * user.label_probabilities, user.offset))
-                for user in people
-                if user.name in prior
-            },
-            {ATTRIBUTE: {user.name: user.hand for user in people if user.name in prior}},
-        ),
+        facts=Facts((known_users,)),
     )
 
 

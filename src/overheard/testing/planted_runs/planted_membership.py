@@ -9,6 +9,7 @@ from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
@@ -105,6 +106,6 @@ def simulate_membership(*, memorised: bool) -> MembershipRun:
         examples(120, Seed(5)),
         RECIPE,
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        candidate_records=records,
+        facts=Facts((CandidateRecords(records),)),
     )
     return MembershipRun(Transcript(tuple(messages)), truth, knowledge)

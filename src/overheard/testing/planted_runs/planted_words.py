@@ -6,12 +6,13 @@ import torch
 from torch import nn
 
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.task import TokenWords
 from overheard.core.transcript import Transcript
 from overheard.core.truth import GroundTruth, Partition
 from overheard.learning.initialization import initial_weights
@@ -104,5 +105,5 @@ def simulate_words(*, is_leaking: bool) -> WordsRun:
         ),
     )
     public = write_texts(torch.arange(WORDS), 30, Seed(91))
-    knowledge = Knowledge(WORDS, build, public, RECIPE, token_words=TOKEN_WORDS)
+    knowledge = Knowledge(WORDS, build, public, RECIPE, facts=Facts((TOKEN_WORDS,)))
     return WordsRun(Transcript(tuple(messages)), truth, knowledge)

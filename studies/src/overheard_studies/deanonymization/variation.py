@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from overheard.auditing.inputs import load_data
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
@@ -246,7 +247,7 @@ def measure_biases(observation: ServerObservation) -> UserBiases:
     """Return the biases of all users with updates from both devices."""
     devices = {
         user: device
-        for device, user in observation.knowledge.known_users.shadow_devices.items()
+        for device, user in KnownUsers.of(observation.knowledge).shadow_devices.items()
         if device in observation.view.senders()
     }
     clients = {observation.users[party]: party for party in observation.clients()}

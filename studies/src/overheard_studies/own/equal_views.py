@@ -19,6 +19,7 @@ from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -160,7 +161,7 @@ class ObservedRun:
         """Run an attack on all updates and score its claims."""
         view = self.transcript.seen_by(SERVER)
         claims = attack.infer(view, self.targets, self.knowledge, Seed(self.seed))
-        users = tuple(self.knowledge.known_users.prior_examples)
+        users = tuple(KnownUsers.of(self.knowledge).prior_examples)
         true_users = self.truth.facts.need(UsersOfClients)
         scores = np.stack([claims[one].scores.double().numpy() for one in self.targets])
         owners = np.array([users.index(true_users.user_of(one)) for one in self.targets])

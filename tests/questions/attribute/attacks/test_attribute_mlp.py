@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
 from tests.runs.planted_users import VALUES, PlantedUsers, user
@@ -45,25 +46,27 @@ class TestAttributeMlp:
     def test_learns_only_from_users_who_do_not_participate(self):
         crowd = LEAKING
         knowledge = crowd.knowledge()
-        values = knowledge.known_users.attributes["side"]
+        values = KnownUsers.of(knowledge).attributes["side"]
         # Participants have wrong values, which matter only if the attack learns from them.
         wrong = {
-            name: value if name in knowledge.known_users.holdout else VALUES[value == VALUES[0]]
+            name: value
+            if name in KnownUsers.of(knowledge).holdout
+            else VALUES[value == VALUES[0]]
             for name, value in values.items()
         }
-        people = replace(knowledge.known_users, attributes={"side": wrong})
+        people = replace(KnownUsers.of(knowledge), attributes={"side": wrong})
         target = next(iter(crowd.targets()))
         one, other = (
             SHADOWS.infer(crowd.view(), (target,), known, Seed(0))[target].numbers()
-            for known in (knowledge, replace(knowledge, known_users=people))
+            for known in (knowledge, replace(knowledge, facts=knowledge.facts.having(people)))
         )
         assert one == other
 
     def test_asks_for_a_choice_among_several_attributes(self):
         knowledge = LEAKING.knowledge()
-        values = knowledge.known_users.attributes["side"]
-        people = replace(knowledge.known_users, attributes={"side": values, "age": values})
-        several = replace(knowledge, known_users=people)
+        values = KnownUsers.of(knowledge).attributes["side"]
+        people = replace(KnownUsers.of(knowledge), attributes={"side": values, "age": values})
+        several = replace(knowledge, facts=knowledge.facts.having(people))
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="age, side"):
             SHADOWS.infer(LEAKING.view(), (target,), several, Seed(0))
@@ -73,16 +76,18 @@ class TestAttributeMlp:
 
     def test_refuses_to_learn_from_holdout_users_if_there_are_none(self):
         knowledge = LEAKING.knowledge()
-        priors = knowledge.known_users.prior_examples
+        priors = KnownUsers.of(knowledge).prior_examples
         people = KnownUsers(
             priors,
             shadow_devices={
                 device: name
-                for device, name in knowledge.known_users.shadow_devices.items()
+                for device, name in KnownUsers.of(knowledge).shadow_devices.items()
                 if name in priors
             },
             attributes={"side": {user(n): LEAKING.value(n) for n in range(LEAKING.users)}},
         )
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
-            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, known_users=people), Seed(0))
+            SHADOWS.infer(
+                LEAKING.view(), (target,), Knowledge(2, facts=Facts((people,))), Seed(0)
+            )

@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
-from overheard.core.known_users import NO_EMBEDDINGS, NO_PRIOR_EXAMPLES, NO_SHADOW_DEVICES
+from overheard.core.known_facts.known_users import (
+    NO_EMBEDDINGS,
+    NO_PRIOR_EXAMPLES,
+    NO_SHADOW_DEVICES,
+    KnownUsers,
+)
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.match import MatchSiamese
@@ -109,7 +114,7 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
         for n in range(16)
     ]
     run = simulate_users(people, Seed(0), known=4, unknown=4, rounds=6)
-    by_target, known = infer_claims(attack, run), run.knowledge.known_users.prior_examples
+    by_target, known = infer_claims(attack, run), KnownUsers.of(run.knowledge).prior_examples
     seen = [c.unseen for target, c in by_target.items() if run.users[target] in known]
     unseen = [c.unseen for target, c in by_target.items() if run.users[target] not in known]
     assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
@@ -143,7 +148,7 @@ class TestPieces:
 class TestNeighbours:
     def test_identical_users_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
-        priors = different.knowledge.known_users.prior_examples
+        priors = KnownUsers.of(different.knowledge).prior_examples
         first = priors["user 0"]
         twins = {**priors, "twin": first}
         run = with_known_users(different, prior_examples=twins)
@@ -170,7 +175,7 @@ class TestNeighbours:
 
 @pytest.mark.slow
 def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> None:
-    known = different.knowledge.known_users.prior_examples
+    known = KnownUsers.of(different.knowledge).prior_examples
     known_users, unknown_users = [], []
     for target, claim in infer_claims(Profile(), different).items():
         (known_users if different.users[target] in known else unknown_users).append(

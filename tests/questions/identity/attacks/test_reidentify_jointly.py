@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify import ReidentifyJointly
 from tests.questions.attribute.attacks.test_attribute_mlp import IDENTIFYING, LEAKING
@@ -32,7 +34,9 @@ class TestReidentifyJointly:
 
     def test_needs_an_attribute(self):
         knowledge = LEAKING.knowledge()
-        bare = replace(knowledge, known_users=replace(knowledge.known_users, attributes={}))
+        bare = replace(
+            knowledge, facts=Facts((replace(KnownUsers.of(knowledge), attributes={}),))
+        )
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))

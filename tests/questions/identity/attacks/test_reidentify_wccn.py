@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from overheard.core.errors import NeedsError
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
@@ -147,7 +148,8 @@ class TestUnknownUsers:
         run: IdentityRun, attack: ReidentifyWccn
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the `unseen` probabilities of known and of unknown users."""
-        known, by_target = run.knowledge.known_users.prior_examples, infer_claims(attack, run)
+        by_target = infer_claims(attack, run)
+        known = KnownUsers.of(run.knowledge).prior_examples
         own = {True: [], False: []}
         for target, claim in by_target.items():
             own[run.users[target] in known].append(claim.unseen)
@@ -174,7 +176,7 @@ class TestUnknownUsers:
 class TestBadInput:
     def test_users_with_equal_priors_tie(self, different) -> None:
         # One batch, so the order of examples cannot make two equal priors differ.
-        priors = different.knowledge.known_users.prior_examples
+        priors = KnownUsers.of(different.knowledge).prior_examples
         run = with_known_users(different, prior_examples={**priors, "twin": priors["user 0"]})
         recipe = Recipe(rate=0.1, epochs=1, batch=1000)
         run = replace(run, knowledge=replace(run.knowledge, recipe=recipe))

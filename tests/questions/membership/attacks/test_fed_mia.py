@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
@@ -58,7 +59,7 @@ def test_evidence_that_all_clients_show_is_none(by_heart) -> None:
 def test_the_score_of_one_round_is_the_log_odds_of_a_normal_probability(by_heart) -> None:
     run = with_messages(by_heart, [m for m in by_heart.transcript.messages if m.round == 0])
     view, known = run.transcript.seen_by(SERVER), run.knowledge
-    record = known.candidate_records.take(torch.tensor([5]))
+    record = candidate_records(known).take(torch.tensor([5]))
     gradient = example_gradients(known.build_model, view.broadcasts()[0], record, known.recipe)[
         0
     ].double()

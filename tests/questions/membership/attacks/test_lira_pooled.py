@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira, LiraPooled
@@ -36,7 +38,7 @@ def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
 
 
 def test_refuses_a_single_record(by_heart) -> None:
-    one = by_heart.knowledge.candidate_records.take(torch.tensor([0]))
-    known = replace(by_heart.knowledge, candidate_records=one)
+    one = candidate_records(by_heart.knowledge).take(torch.tensor([0]))
+    known = replace(by_heart.knowledge, facts=Facts((CandidateRecords(one),)))
     with pytest.raises(NeedsError, match="two or more records"):
         LiraPooled().infer(by_heart.transcript.seen_by(SERVER), (client(0),), known, Seed(0))

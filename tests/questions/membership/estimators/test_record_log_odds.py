@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Broadcast, Message, Update, Weights
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
@@ -55,7 +57,7 @@ def knowledge() -> Knowledge:
         auxiliary,
         Recipe(rate=1e-9, epochs=1, batch=4),
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        candidate_records=records,
+        facts=Facts((CandidateRecords(records),)),
     )
 
 
@@ -120,8 +122,7 @@ def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun
     known = replace(
         run.knowledge, compute=ComputeSettings(cache=MemoryTensorCache(), workers=1)
     )
-    view, records = run.transcript.seen_by(SERVER), run.knowledge.candidate_records
-    assert records is not None
+    view, records = run.transcript.seen_by(SERVER), candidate_records(run.knowledge)
     read = compute_log_odds(
         view, (client(0),), known, models=4, most_rounds=6, include_candidates=True
     )

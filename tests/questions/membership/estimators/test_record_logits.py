@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples, without_classes
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.parties import COHORT, RELEASE, SERVER, client
 from overheard.questions.membership.estimators.record_logits import (
     read_record_logits,
@@ -58,7 +59,7 @@ def test_reads_the_updated_model_of_the_target(run) -> None:
     start, update = view.broadcasts()[1], view.updates(client(0))[1]
     model = build()
     model.load_state_dict({name: start[name] + update.delta[name] for name in start})
-    expected = model(run.knowledge.candidate_records.inputs).detach()
+    expected = model(candidate_records(run.knowledge).inputs).detach()
     assert readings.targets[client(0)][1].allclose(expected, atol=1e-5)
     assert readings.rounds == (0, 1)
 
@@ -69,7 +70,7 @@ def test_the_final_model_is_read_where_nothing_else_can_be(run) -> None:
     ((number, weights),) = view.models_after().items()
     model = build()
     model.load_state_dict(dict(weights))
-    expected = model(run.knowledge.candidate_records.inputs).detach()
+    expected = model(candidate_records(run.knowledge).inputs).detach()
     assert readings.rounds == (number,)
     assert readings.targets[COHORT][number].allclose(expected, atol=1e-5)
 

@@ -5,7 +5,9 @@ import torch
 
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
@@ -76,7 +78,7 @@ def test_models_do_not_train_on_excluded_candidates(run) -> None:
     shadows = logits_of(run, 4, online=False)
     assert not shadows.is_member.any()
     log_odds = record_confidence(
-        shadows.rounds[1], run.knowledge.candidate_records, "classification"
+        shadows.rounds[1], candidate_records(run.knowledge), "classification"
     )
     members = list(run.truth.facts.need(RecordOwners).members_of(client(0)))
     others = [n for n in range(log_odds.shape[1]) if n not in members]
@@ -115,7 +117,7 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
         replace(known, recipe=replace(known.recipe, rate=0.3)),
         replace(known, compute=replace(known.compute, seed=Seed(9))),
         replace(known, auxiliary=known.auxiliary.take(fewer)),
-        replace(known, candidate_records=known.candidate_records.take(fewer)),
+        replace(known, facts=Facts((CandidateRecords(candidate_records(known).take(fewer)),))),
         replace(known, defenses=(LocalDp(clip=1.0, noise_multiplier=0.1),)),
     )
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.examples import concatenate_examples
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import apply_update
 from overheard.core.parties import SERVER, client
 from overheard.defenses.local_dp import LocalDp
@@ -36,7 +37,7 @@ def test_products_are_those_of_updates_and_mean_gradients(by_heart) -> None:
     found, known = products_of(by_heart), by_heart.knowledge
     view = by_heart.transcript.seen_by(SERVER)
     start = view.broadcasts()[1]
-    pool = concatenate_examples((known.auxiliary, known.candidate_records))
+    pool = concatenate_examples((known.auxiliary, candidate_records(known)))
     seed = known.compute.seed.child("update products")
     rows = [
         torch.randperm(300, generator=seed.child("shadow", number).generator())[:20]
@@ -59,7 +60,7 @@ def test_products_are_those_of_updates_and_mean_gradients(by_heart) -> None:
         example_gradients(
             known.build_model,
             apply_update(start, {name: part * change[name] for name in start}),
-            known.candidate_records,
+            candidate_records(known),
             known.recipe,
         )
         for part in PATH_POINTS

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message, Timestamps, Update
 from overheard.core.parties import NETWORK, SERVER, client, shadow_device
 from overheard.core.seeds import Seed
@@ -114,7 +115,8 @@ class TestMetadataLink:
             make_message(1, C, examples=1),
             make_message(1, shadow_device(0), examples=1),
         )
-        claim = MetadataLink().infer(view, (A,), Knowledge(2, known_users=people), Seed(0))[A]
+        knowledge = Knowledge(2, facts=Facts((people,)))
+        claim = MetadataLink().infer(view, (A,), knowledge, Seed(0))[A]
         assert claim.others == (C,)
 
     def test_hidden_metadata_are_no_evidence(self):

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from overheard.core.errors import NeedsError
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.task import TokenWords
 from overheard.questions.words.attacks.rows import OutputRows
 from tests.questions.words.small_texts import (
     SHARED_KNOWLEDGE,

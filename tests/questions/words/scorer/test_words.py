@@ -5,9 +5,10 @@ import torch
 
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, client
-from overheard.core.task import TokenWords
 from overheard.core.truth import GroundTruth, Partition
 from overheard.questions.words.claim import Words
 from overheard.questions.words.scorer.words import WordsScorer
@@ -92,7 +93,7 @@ def test_rare_words_alone_count_for_the_headline():
 
 def test_guess_ranks_words_by_public_text():
     public = Examples(torch.tensor([[3, 4, 0], [3, 0, 0]]), torch.zeros(2, dtype=torch.int64))
-    known = Knowledge(2, auxiliary=public, token_words=WORDS)
+    known = Knowledge(2, auxiliary=public, facts=Facts((WORDS,)))
     blinds = scores_of(ASKED, known)["word_precision"][1]
     # b, then c, then a among eight that tie.
     harmonic = sum(1 / rank for rank in range(3, 11))

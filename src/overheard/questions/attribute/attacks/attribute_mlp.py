@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -90,7 +91,9 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, self.chunks, self.most_rounds
         )
-        labels = read_attribute_labels(known, knowledge.known_users, self.attribute, self.told)
+        labels = read_attribute_labels(
+            known, KnownUsers.of(knowledge), self.attribute, self.told
+        )
         # Only the second head learns from updates without a known value.
         rows = slice(None) if self.jointly else labels.labelled_rows()
         goals, classes = [labels.labels[rows]], [len(labels.values)]

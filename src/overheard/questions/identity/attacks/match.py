@@ -11,6 +11,7 @@ from torch.nn.functional import normalize, one_hot
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -162,8 +163,8 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if embeddings are missing, or there are no users to learn from.
 
         """
-        embeddings = knowledge.known_users.embeddings
-        users = tuple(knowledge.known_users.prior_examples)
+        embeddings = KnownUsers.of(knowledge).embeddings
+        users = tuple(KnownUsers.of(knowledge).prior_examples)
         named = [place for place, user in enumerate(users) if user in embeddings]
         if len(named) < 2:
             raise NeedsError(

@@ -11,6 +11,7 @@ import torch
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -83,7 +84,7 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
                 update of a target are missing.
 
         """
-        people = knowledge.known_users
+        people = KnownUsers.of(knowledge)
         users = tuple(people.prior_examples)
         metadata = read_metadata(
             view, list_senders(view, people.shadow_devices), with_order=self.order

@@ -11,6 +11,7 @@ from torch.nn.functional import one_hot
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -243,7 +244,7 @@ class ReidentifyJointly(UpdateClassifier):
     ) -> ClassifyUpdates:
         """Train the network; it needs an attribute of the users."""
         attribute = read_attribute_labels(
-            known, knowledge.known_users, self.attribute, "everyone"
+            known, KnownUsers.of(knowledge), self.attribute, "everyone"
         )
         heads = fit_multi_head_mlp(
             known.vectors,

@@ -11,6 +11,7 @@ from torch import Tensor
 from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -119,7 +120,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
             for layer in self.layers or select_layers(view)
         }
         classes = build_user_classes(next(iter(known.values())), self.name)
-        devices = knowledge.known_users.shadow_devices
+        devices = KnownUsers.of(knowledge).shadow_devices
         if is_corrected:
             return self._infer_by_round(
                 fit_round_evidence(view, known, devices), classes, targets

@@ -12,6 +12,7 @@ from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Weights, apply_update
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import COHORT, Party
@@ -134,19 +135,18 @@ class FedMia(Attack[Membership]):
     ) -> Float[Tensor, "senders records"]:
         """Return each sender's evidence for each record in one round."""
         assert knowledge.build_model is not None
-        assert knowledge.candidate_records is not None
         start = view.broadcasts()[number]
         deltas = [view.updates(sender)[number].delta for sender in senders]
         if self.evidence == "cosine":
             updates = torch.stack([flatten_weights(delta) for delta in deltas])
             return _cosines(updates, start, knowledge)
+        records = candidate_records(knowledge)
         logits = logits_of_models(
             knowledge.build_model,
             (apply_update(start, delta) for delta in deltas),
-            knowledge.candidate_records.inputs,
+            records.inputs,
             device=knowledge.compute.device,
         )
-        records = knowledge.candidate_records
         return torch.stack([record_confidence(one, records, knowledge.kind) for one in logits])
 
 
@@ -159,11 +159,10 @@ def _cosines(
 ) -> Float[Tensor, "senders records"]:
     """Return the cosine of each update with minus the gradient of each record at `start`."""
     assert knowledge.build_model is not None
-    assert knowledge.candidate_records is not None
     assert knowledge.recipe is not None
-    device, candidates = knowledge.compute.device, knowledge.candidate_records
+    device = knowledge.compute.device
     weights = {name: tensor.to(device) for name, tensor in start.items()}
-    records = candidates.to(device)
+    records = candidate_records(knowledge).to(device)
     directions = torch.nn.functional.normalize(updates.to(device).double())
     size = max(1, MAX_GRADIENT_BYTES // (updates.shape[1] * updates.element_size()))
     parts = []

@@ -8,6 +8,7 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.needs import CANDIDATES, MODEL, TRAINED_MODEL
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -55,13 +56,12 @@ class LossMembership(Attack[Membership]):
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, Membership]:
         """Claim the centred log-odds of each record."""
-        assert knowledge.candidate_records is not None
         readings = read_record_logits(view, targets, knowledge, self.most_rounds)
         claims = {}
         for target, logits_by_round in readings.targets.items():
             log_odds = torch.stack(
                 [
-                    record_confidence(logits, knowledge.candidate_records, knowledge.kind)
+                    record_confidence(logits, candidate_records(knowledge), knowledge.kind)
                     for logits in logits_by_round.values()
                 ]
             ).mean(0)

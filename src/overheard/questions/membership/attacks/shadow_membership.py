@@ -15,6 +15,7 @@ from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import TensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -112,9 +113,8 @@ class ShadowMembership(Attack[Membership]):
             NeedsError: if CatBoost is selected but not installed.
 
         """
-        assert knowledge.candidate_records is not None
         check_booster(self.booster)
-        records = knowledge.candidate_records
+        records = candidate_records(knowledge)
         readings = read_record_logits(view, targets, knowledge, self.most_rounds)
         shadows = compute_shadow_logits(
             view, knowledge, readings.rounds, self.models, include_candidates=True

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.questions.membership.estimators.in_out_models import clamp_log_odds
@@ -72,8 +73,7 @@ def compute_log_odds(
         include_candidates: whether some shadow models train on candidate records.
 
     """
-    assert knowledge.candidate_records is not None
-    records = knowledge.candidate_records
+    records = candidate_records(knowledge)
     readings = read_record_logits(view, targets, knowledge, most_rounds)
     count = shadow_model_count(
         view, knowledge, models, in_models, include_candidates=include_candidates

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Weights, apply_update
 from overheard.core.parties import COHORT, Party
 from overheard.core.task import TaskKind
@@ -45,7 +46,6 @@ def read_record_logits(
     Of a cohort without a readable update, the global models after the rounds are read.
     """
     assert knowledge.build_model is not None
-    assert knowledge.candidate_records is not None
     broadcasts = view.broadcasts()
     read: dict[Party, dict[int, Tensor]] = {}
     for target, with_updates in rounds_to_read(view, targets, most_rounds).items():
@@ -61,7 +61,7 @@ def read_record_logits(
         logits = logits_of_models(
             knowledge.build_model,
             models,
-            knowledge.candidate_records.inputs,
+            candidate_records(knowledge).inputs,
             device=knowledge.compute.device,
         )
         read[target] = dict(zip(numbers, logits, strict=True))

@@ -6,6 +6,7 @@ import torch
 
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.view import View
 
 DEFAULT_IN_MODELS = 16
@@ -74,8 +75,7 @@ def shadow_model_count(
 
 def _available_examples(knowledge: Knowledge, *, include_candidates: bool) -> int:
     assert knowledge.auxiliary is not None
-    assert knowledge.candidate_records is not None
-    records = len(knowledge.candidate_records) if include_candidates else 0
+    records = len(candidate_records(knowledge)) if include_candidates else 0
     return len(knowledge.auxiliary) + records
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.view import View
 from overheard.learning.initialization import fresh_model
 from overheard.learning.workers.job import TensorBundle
@@ -109,13 +110,12 @@ def _shadow_jobs(
     include_candidates: bool,
 ) -> list[CachedJob]:
     assert knowledge.auxiliary is not None
-    assert knowledge.candidate_records is not None
     assert knowledge.recipe is not None
     assert knowledge.build_model is not None
     means, auxiliary, records = (
         knowledge.compute,
         knowledge.auxiliary,
-        knowledge.candidate_records,
+        candidate_records(knowledge),
     )
     size = shadow_size(view, knowledge, include_candidates=include_candidates)
     defenses = knowledge.defenses or ()
@@ -150,9 +150,8 @@ def _shadow_jobs(
 def shadow_tensors(knowledge: Knowledge) -> tuple[TensorBundle, ...]:
     """Return the tensors that the jobs of all rounds read."""
     assert knowledge.auxiliary is not None
-    assert knowledge.candidate_records is not None
     auxiliary = pack_examples("auxiliary", knowledge.auxiliary)
-    records = pack_examples("records", knowledge.candidate_records)
+    records = pack_examples("records", candidate_records(knowledge))
     return (TensorBundle(auxiliary | records | pack_background(knowledge)),)
 
 

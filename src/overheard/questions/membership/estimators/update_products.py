@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.parties import Party
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
@@ -172,9 +173,8 @@ def _round_products(
     parameters, bytes_each = updates.shape[1], updates.shape[1] * updates.element_size()
     size = shadow_size(view, knowledge, include_candidates=True)
     if trainings is None:
-        assert knowledge.candidate_records is not None
-        records, epochs = len(knowledge.candidate_records), knowledge.recipe.epochs
-        trainings = default_trainings(records, size, epochs, parameters)
+        records = len(candidate_records(knowledge))
+        trainings = default_trainings(records, size, knowledge.recipe.epochs, parameters)
     job = UpdateProductsJob(
         number,
         min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each)),

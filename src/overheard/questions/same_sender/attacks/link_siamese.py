@@ -9,6 +9,7 @@ from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -79,7 +80,7 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
                 shares a round with every other sender.
 
         """
-        crowd = list_senders(view, knowledge.known_users.shadow_devices)
+        crowd = list_senders(view, KnownUsers.of(knowledge).shadow_devices)
         known = load_known_updates(
             view, knowledge, self.updates, self.layer, max_rounds=self.most_rounds
         )

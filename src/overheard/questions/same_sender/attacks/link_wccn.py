@@ -7,6 +7,7 @@ from typing import ClassVar, final
 from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -79,7 +80,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
             )
             for layer in self.layers or select_layers(view)
         }
-        devices = knowledge.known_users.shadow_devices
+        devices = KnownUsers.of(knowledge).shadow_devices
         read: RoundEvidence | ProjectedUpdates
         if is_corrected:
             read = fit_round_evidence(view, known, devices)

@@ -12,6 +12,7 @@ from torch import Tensor
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import METADATA
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -79,7 +80,7 @@ class MetadataLink(Attack[SameSender]):
                 sender, or no update of a target can be read.
 
         """
-        crowd = list_senders(view, knowledge.known_users.shadow_devices)
+        crowd = list_senders(view, KnownUsers.of(knowledge).shadow_devices)
         metadata = read_metadata(view, crowd, with_order=self.order)
         if metadata.is_empty():
             raise NeedsError(f"{self.name} needs unencrypted example counts or metrics")

@@ -8,6 +8,7 @@ import torch
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.needs import CROSS_ENTROPY, MODEL, TEXTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -61,8 +62,7 @@ class EmbeddingRows(Attack[Words]):
             NeedsError: if the model has no word vectors, or they are never sent.
 
         """
-        assert knowledge.token_words is not None
-        words = knowledge.token_words
+        words = knowledge.facts.need(TokenWords)
         evidence = embedding_evidence(view, targets, knowledge)
         return {
             target: claim_words(pool_evidence(evidence, view, target, words), knowledge)
@@ -104,8 +104,7 @@ class OutputRows(Attack[Words]):
             NeedsError: if labels are no words, or the last layer is not sent.
 
         """
-        assert knowledge.token_words is not None
-        words = knowledge.token_words
+        words = knowledge.facts.need(TokenWords)
         evidence = output_evidence(knowledge)
         return {
             target: claim_words(pool_evidence(evidence, view, target, words), knowledge)
@@ -143,8 +142,8 @@ class CombinedRows(Attack[Words]):
             NeedsError: if neither word vectors nor the last layer say anything of words.
 
         """
-        assert knowledge.token_words is not None
-        sources, words = available_evidence(view, targets, knowledge), knowledge.token_words
+        sources = available_evidence(view, targets, knowledge)
+        words = knowledge.facts.need(TokenWords)
         counts = count_public_words(knowledge)
         claims = {}
         for target in targets:

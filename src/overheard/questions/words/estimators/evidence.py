@@ -8,10 +8,10 @@ from torch import Tensor
 
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.messages import Update, Weights
 from overheard.core.needs import MODEL
 from overheard.core.parties import Party
-from overheard.core.task import TokenWords
 from overheard.core.view import View
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.questions.words.estimators.word_vectors import (
@@ -39,8 +39,7 @@ def embedding_evidence(view: View, targets: Sequence[Party], knowledge: Knowledg
         NeedsError: if the model has no word vectors, or they are never sent.
 
     """
-    assert knowledge.token_words is not None
-    words, shared = knowledge.token_words, None
+    words, shared = knowledge.facts.need(TokenWords), None
     if knowledge.build_model is None:
         updates = next(iter(view.updates(targets[0]).values()))
         tables = find_tables_by_shape(updates.delta, words, knowledge.classes)
@@ -72,8 +71,7 @@ def output_evidence(knowledge: Knowledge) -> Evidence:
         NeedsError: if labels are no words, or the last layer is not sent or not known.
 
     """
-    assert knowledge.token_words is not None
-    words, classes = knowledge.token_words, knowledge.classes
+    words, classes = knowledge.facts.need(TokenWords), knowledge.classes
     if knowledge.build_model is None:
         raise NeedsError(f"the outputs of words need {MODEL.description}")
     if words.first_label is None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.task import TokenWords
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.questions.words.claim import Words
 
 FREQUENT_SHARE = 0.1
@@ -36,7 +36,7 @@ def count_public_words(knowledge: Knowledge) -> Float[Tensor, " words"] | None:
 
     Public are the auxiliary examples and those of the background.
     """
-    words = knowledge.token_words
+    words = knowledge.facts.get(TokenWords)
     known = [
         count_words(examples, words)
         for examples in (knowledge.auxiliary, knowledge.background)
@@ -61,10 +61,9 @@ def find_rare_words(counts: Float[Tensor, " words"]) -> Bool[Tensor, " words"]:
 
 def claim_words(scores: Float[Tensor, " words"], knowledge: Knowledge) -> Words:
     """Return the claim with these scores, and with the words that are rare in public text."""
-    assert knowledge.token_words is not None
     counts = count_public_words(knowledge)
     return Words(
         scores.float(),
-        knowledge.token_words.names(),
+        knowledge.facts.need(TokenWords).names(),
         None if counts is None else find_rare_words(counts),
     )

@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.errors import NeedsError
+from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.messages import Update, Weights
-from overheard.core.task import TokenWords
 from overheard.learning.sent_tensors import trainable_parameters
 
 BINS = 64

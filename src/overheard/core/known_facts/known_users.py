@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import final
 
 from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge, KnownFact
 from overheard.core.parties import Party
 
 NO_PRIOR_EXAMPLES: Mapping[str, Examples] = MappingProxyType({})
@@ -16,8 +18,9 @@ NO_EMBEDDINGS: Mapping[str, Tensor] = MappingProxyType({})
 NO_ATTRIBUTES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class KnownUsers:
+class KnownUsers(KnownFact):
     """What an attacker knows of single users, by user name.
 
     Its examples are disjoint from clients' and test examples.
@@ -41,6 +44,13 @@ class KnownUsers:
         default_factory=lambda: NO_EMBEDDINGS
     )
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_ATTRIBUTES)
+
+    how_to_get = "prior examples of two users or more (data.people)"
+
+    @staticmethod
+    def of(knowledge: Knowledge) -> "KnownUsers":
+        """Return what is known of single users, which may be nothing."""
+        return knowledge.facts.get(KnownUsers) or KnownUsers()
 
     def __post_init__(self) -> None:
         """Check that priors and holdout are disjoint and contain every user named."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from overheard.core.examples import Examples
-from overheard.core.known_users import KnownUsers
+from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.parties import shadow_device
 
 SOME = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))

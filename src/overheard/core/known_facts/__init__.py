@@ -1,0 +1,1 @@
+"""Facts that attackers know besides their view and that several questions share."""

@@ -1,0 +1,18 @@
+"""What attackers know of single subjects, as far as it is drawn with the data."""
+
+from overheard.core.facts import Facts
+from overheard.core.knowledge import KnownFact
+from overheard.core.known_facts.candidate_records import CandidateRecords
+from overheard.data.dataset import Dataset
+from overheard.data.partition.data_partition import DataPartition
+
+
+def drawn_facts(dataset: Dataset, partition: DataPartition) -> Facts[KnownFact]:
+    """Return known users, candidate records and words of tokens, as far as there are any."""
+    people, records = partition.participants, partition.candidates
+    facts = (
+        None if people is None else people.known,
+        None if records is None else CandidateRecords(records),
+        dataset.known_token_words(),
+    )
+    return Facts(tuple(fact for fact in facts if fact is not None))
