@@ -6,7 +6,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding, Refusal
 from overheard_studies.estimates import (
     FindingFilter,
     final_accuracy,
@@ -25,7 +25,7 @@ def cell(number: int, seed: int = 0) -> Cell:
 
 def finding(number: int, target: Party, l1: float, seed: int = 0) -> Finding:
     score = Score("l1", l1, "lower", {"uniform": 0.5}, {"support": 0.25})
-    return Finding(cell(number, seed), target, (1.0,), (1.0,), (score,))
+    return Finding(cell(number, seed), (target,), ClaimRow((1.0,)), ClaimRow((1.0,)), (score,))
 
 
 def audit(*findings: Finding, refusals: tuple[Refusal, ...] = ()) -> Audit:

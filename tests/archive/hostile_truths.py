@@ -158,7 +158,7 @@ def audited(run: Path, out: Path) -> None:
     found = audit(PLAN, out, recording=run, resources=HERE)
     assert found.findings or found.refusals
     for finding in found.findings:
-        assert all(map(math.isfinite, finding.claimed))
+        assert all(map(math.isfinite, finding.claimed.numbers))
         assert all(math.isfinite(score.value) for score in finding.scores)
     assert all(
         line.lower_bound is None or line.lower_bound.epsilon >= 0

@@ -12,7 +12,7 @@ from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.defenses.local_dp import LocalDp
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, ClaimRow, Finding, Refusal
 
 LOCAL = LocalDp(clip=1.0, noise_multiplier=1.0).mechanism()
 ONE_ROUND = RunParameters(1, 1.0)
@@ -42,7 +42,7 @@ def noisy_finding(
         for place, sign in enumerate(true)
     )
     cell = Cell("noisy", 0, observers, attack, "Peek()", "membership", (0,))
-    return Finding(cell, client(0), said, true, ())
+    return Finding(cell, (client(0),), ClaimRow(said), ClaimRow(true))
 
 
 def audit_of(
@@ -64,7 +64,8 @@ def audit_of(
     noisy = ArmRun("noisy", 0, (record,), {}, 0, 1, are_records_exchangeable=are_alike)
     if are_canaries:
         noisy = replace(
-            noisy, canary_odds=findings[0].true.count(1) / findings[0].true.count(-1)
+            noisy,
+            canary_odds=findings[0].true_numbers.count(1) / findings[0].true_numbers.count(-1),
         )
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

@@ -6,7 +6,7 @@ import numpy as np
 
 from overheard.core.parties import SERVER, Party
 from overheard.core.scorer import Score
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 
 USERS = ("a", "b", "c", "d")
 ROUNDS = (0, 1)
@@ -37,12 +37,10 @@ def identity_finding(
         told = (Score("top1", (who in best) / len(best), "higher", guess, {}),)
     return Finding(
         cell,
-        Party(f"anon/{number}"),
-        held,
-        (1.0,),
+        (Party(f"anon/{number}"),),
+        ClaimRow(held, candidates=tuple(users), none_of_them=unseen),
+        ClaimRow((1.0,)),
         told,
-        candidates=tuple(users),
-        none_of_them=unseen,
         true_user=who,
     )
 

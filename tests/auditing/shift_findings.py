@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party, client
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 
 ROUNDS = (0, 1, 2, 3)
 SINCE = 2
@@ -33,9 +33,8 @@ def shift_finding(
         else next((n for n in ROUNDS if statistic[n] > threshold), None),
     )
     cell = Cell("none", seed, (client(0),), attack, "Planted()", "shift", ROUNDS, is_control)
-    return Finding(
-        cell, target, (), (), (), timeline=evidence, true_since=None if is_control else since
-    )
+    true = ClaimRow(timeline=Timeline(since=None if is_control else since))
+    return Finding(cell, (target,), ClaimRow(timeline=evidence), true)
 
 
 def peak_finding(value: float, *, seed: int, is_control: bool = False) -> Finding:

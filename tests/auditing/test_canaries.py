@@ -294,7 +294,11 @@ def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
     assert bound is not None
     assert bound == towards_server(ran.found)["little"].lower_bound
     claims = [
-        [one.claimed for one in result.findings if one.cell.arm in ("recorded", "little")]
+        [
+            one.claimed.numbers
+            for one in result.findings
+            if one.cell.arm in ("recorded", "little")
+        ]
         for result in (found, ran.found)
     ]
     assert claims[0] == claims[1]

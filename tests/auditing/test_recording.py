@@ -79,10 +79,8 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
         for finding in found.findings
     )
     # Only a simulation can draw its partition anew.
-    assert any(finding.redrawn_fits for finding in tiny.audit.findings)
-    assert renamed == tuple(
-        replace(finding, redrawn_fits=()) for finding in tiny.audit.findings
-    )
+    assert any(finding.fits for finding in tiny.audit.findings)
+    assert renamed == tuple(replace(finding, fits=()) for finding in tiny.audit.findings)
     assert found.refusals == ()
     assert found.arms[0].accuracy == tiny.audit.arms[0].accuracy
     # Traffic can be counted from a recording; its time is unknown.
@@ -146,7 +144,9 @@ def test_another_truth_changes_scores_and_no_claim(copy: Path, tmp_path: Path):
     truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
     truth_path(copy).write_text(json.dumps(truth))
     after = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
-    assert [one.claimed for one in after.findings] == [one.claimed for one in before.findings]
+    assert [one.claimed.numbers for one in after.findings] == [
+        one.claimed.numbers for one in before.findings
+    ]
     assert [one.scores for one in after.findings] != [one.scores for one in before.findings]
 
 
@@ -199,11 +199,11 @@ def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
     truth_path(copy).unlink()
     plan = replace_tables(TINY, threats=(SERVER_THREAT,))
     trusted = audit(plan, tmp_path / "trusted", recording=copy, resources=HERE)
-    assert {one.doubt for one in trusted.findings} == {None}
+    assert {one.claimed.doubt for one in trusted.findings} == {None}
     assert "not trusted here" not in render_page(trusted)
     monkeypatch.setattr(LabelShares, "doubt", lambda _: "the clients are unlike mine")
     doubted = audit(plan, tmp_path / "doubted", recording=copy, resources=HERE)
-    assert {one.doubt for one in doubted.findings} == {"the clients are unlike mine"}
+    assert {one.claimed.doubt for one in doubted.findings} == {"the clients are unlike mine"}
     page = render_page(doubted)
     assert "Intervals not trusted here: the clients are unlike mine." in page
 
@@ -433,7 +433,7 @@ def test_an_external_recording_gives_the_claims_of_the_simulation(
     assert len(unchecked.findings) == len(tiny.audit.findings)
     for there, here in zip(unchecked.findings, tiny.audit.findings, strict=True):
         assert there.target == here.target
-        assert there.claimed == pytest.approx(here.claimed, abs=1e-6)
+        assert there.claimed.numbers == pytest.approx(here.claimed.numbers, abs=1e-6)
 
 
 def test_without_ground_truth_claims_have_guesses_instead_of_scores(
@@ -443,10 +443,10 @@ def test_without_ground_truth_claims_have_guesses_instead_of_scores(
     assert all(run.has_truth for run in tiny.audit.arms)
     for finding in unchecked.findings:
         assert not finding.is_checked
-        assert finding.scores == finding.true == ()
-        assert finding.blind["uniform"] == pytest.approx([0.1] * 10)
-        assert finding.blind["auxiliary prior"] == pytest.approx([0.1] * 10)
-    assert all(one.is_checked and not one.blind for one in tiny.audit.findings)
+        assert finding.scores == finding.true_numbers == ()
+        assert finding.guesses["uniform"] == pytest.approx([0.1] * 10)
+        assert finding.guesses["auxiliary prior"] == pytest.approx([0.1] * 10)
+    assert all(one.is_checked and not one.guesses for one in tiny.audit.findings)
     assert unchecked.refusals == ()
 
 
@@ -458,7 +458,7 @@ def test_an_external_recording_with_ground_truth_is_scored(
     shutil.copy(truth_path(recording), truth_path(copy))
     found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     for there, here in zip(found.findings, tiny.audit.findings, strict=True):
-        assert there.true == here.true
+        assert there.true_numbers == here.true_numbers
         assert [one.value for one in there.scores] == pytest.approx(
             [one.value for one in here.scores], abs=1e-5
         )

@@ -132,10 +132,13 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
 
 def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: FinishedAudit):
     for finding in small.audit.findings:
-        assert len(finding.claimed) == len(finding.true) == 10
-        assert sum(finding.true) == pytest.approx(1)
+        assert len(finding.claimed.numbers) == len(finding.true_numbers) == 10
+        assert sum(finding.true_numbers) == pytest.approx(1)
         first = finding.scores[0]
-        gaps = [abs(a - b) for a, b in zip(finding.claimed, finding.true, strict=True)]
+        gaps = [
+            abs(a - b)
+            for a, b in zip(finding.claimed.numbers, finding.true_numbers, strict=True)
+        ]
         assert first.name == "l1"
         assert first.value == pytest.approx(sum(gaps), abs=1e-5)
         assert set(first.blinds) == {"uniform", "auxiliary prior"}
@@ -144,10 +147,10 @@ def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Finis
 def test_claims_over_all_rounds_are_compared_with_redrawn_partitions(small: FinishedAudit):
     for finding in small.audit.findings:
         is_whole = len(finding.cell.rounds) == 2
-        assert len(finding.redrawn_fits) == (1 + REDRAWN_PARTITIONS if is_whole else 0)
+        assert len(finding.fits) == (1 + REDRAWN_PARTITIONS if is_whole else 0)
         assert set(finding.sent_rounds) <= {0, 1}
     # Whatever an attack claims, it is compared with the same partitions.
-    fits = [finding.redrawn_fits for finding in small.audit.findings if finding.redrawn_fits]
+    fits = [finding.fits for finding in small.audit.findings if finding.fits]
     assert len(set(fits)) > 1
     assert all(len(set(one)) > REDRAWN_PARTITIONS / 2 for one in fits)
 
@@ -168,7 +171,7 @@ def test_the_cohort_is_a_target_with_and_without_secure_aggregation(small: Finis
     # The runs differ only in their masks, so the cohort's true label shares are the same.
     first, second = (findings_of(small.audit, arm=arm, attack=about, seed=0)[0] for arm in
                      ("no defense", "secure aggregation"))  # fmt: skip
-    assert first.true == second.true
+    assert first.true_numbers == second.true_numbers
 
 
 def test_an_observing_client_cannot_read_updates_of_others(small: FinishedAudit):
@@ -212,7 +215,7 @@ def test_an_observing_client_infers_the_rest_as_well_as_the_server(tmp_path: Pat
         assert one.cell.rounds == other.cell.rounds
         # Truth and claim are those of the other client. The sizes differ, since clients send
         # them in plaintext to the server only.
-        assert one.true == other.true
+        assert one.true_numbers == other.true_numbers
         assert one.scores[0].gain is not None
         assert one.scores[0].gain > 0.2
 
@@ -225,7 +228,7 @@ def test_each_client_in_turn_claims_about_the_others(tmp_path: Path):
     )
     whole = [one for one in found.findings if len(one.cell.rounds) == 2]
     assert [one.cell.observers for one in whole] == [(client(n),) for n in range(3)]
-    assert len({one.claimed for one in whole}) == 3
+    assert len({one.claimed.numbers for one in whole}) == 3
     # 2 rounds, and 3 cells for each of 3 clients
     assert (steps[-1].done, steps[-1].total) == (11, 11)
     assert 'observers = [\n    "client/*",\n]' in found.plan
@@ -239,8 +242,8 @@ def test_observers_are_subtracted_from_a_secure_aggregate(tmp_path: Path):
         for arm in ("no defense", "secure aggregation")
     )
     for one, other in zip(open_, masked, strict=True):
-        assert one.true == other.true
-        assert one.claimed == pytest.approx(other.claimed, abs=1e-3)
+        assert one.true_numbers == other.true_numbers
+        assert one.claimed.numbers == pytest.approx(other.claimed.numbers, abs=1e-3)
 
 
 def test_refuses_rounds_in_which_only_the_observer_sent_an_update(tmp_path: Path):
@@ -309,8 +312,8 @@ def test_progress_within_a_work_item_does_not_change_the_count(tmp_path: Path):
 def test_findings_contain_the_bounds_of_claims(tmp_path: Path):
     found = audit(replace_tables(TINY, threats=(PATIENT,)), tmp_path / "out", resources=HERE)
     first = found.findings[0]
-    assert (first.low, first.high) == ((0.0,) * 10, (0.5,) * 10)
-    inside = sum(share <= 0.5 for share in first.true) / 10
+    assert (first.claimed.low, first.claimed.high) == ((0.0,) * 10, (0.5,) * 10)
+    inside = sum(share <= 0.5 for share in first.true_numbers) / 10
     assert {score.name: score.value for score in first.scores}["coverage"] == inside
 
 
@@ -601,8 +604,8 @@ def test_shift_attacks_run_on_each_run_and_its_controls(shifting: FinishedAudit)
 def test_detects_a_shift_and_none_in_the_control(shifting: FinishedAudit):
     for finding in findings_of(shifting.audit, attack="pull", arm="no defense"):
         shifts = finding.target == client(1) and not finding.cell.is_control
-        assert finding.timeline is not None
-        assert finding.timeline.alarm == (2 if shifts else None)
+        assert finding.claimed.timeline is not None
+        assert finding.claimed.timeline.alarm == (2 if shifts else None)
         assert finding.true_since == (2 if shifts else None)
 
 

@@ -84,7 +84,7 @@ def test_every_update_is_a_target_under_round_pseudonyms(named: FinishedAudit):
 
 def test_the_unseen_user_is_a_target_but_not_a_candidate(named: FinishedAudit):
     heard = of(named.audit, UNDER_ONE)
-    candidates = set(heard[0].candidates)
+    candidates = set(heard[0].claimed.candidates)
     assert len(candidates) == 5
     true = {one.true_user for one in heard}
     assert len(true) == 6
@@ -133,9 +133,9 @@ def test_a_recorded_run_with_users_gives_the_same_claims(named: FinishedAudit, t
     recording = AuditFolder(named.folder).run_path("open", 0)
     found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
     for attack in (UNDER_ONE, BY_EACH, "likeness"):
-        there = [(one.target, one.claimed, one.true_user) for one in of(found, attack)]
+        there = [(one.target, one.claimed.numbers, one.true_user) for one in of(found, attack)]
         assert there == [
-            (one.target, one.claimed, one.true_user) for one in of(named.audit, attack)
+            (one.target, one.claimed.numbers, one.true_user) for one in of(named.audit, attack)
         ]
 
 
@@ -171,7 +171,7 @@ def test_refuses_users_that_never_take_part(tmp_path: Path):
     assert 1 <= len(claimed) <= 3
     assert claimed | refused == {client(number) for number in range(6)}
     # Those who sent nothing may be named nonetheless.
-    assert len(of(found, UNDER_ONE)[0].candidates) == 6
+    assert len(of(found, UNDER_ONE)[0].claimed.candidates) == 6
 
 
 def test_refuses_identity_claims_if_clients_have_no_users(tmp_path: Path):
@@ -191,7 +191,7 @@ def test_profiles_are_candidates_for_every_client(tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, people=KnownUserSettings(prior="profile"))
     found = audit(plan, tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
-    assert {one.candidates for one in heard} == {("a", "b", "c", "d")}
+    assert {one.claimed.candidates for one in heard} == {("a", "b", "c", "d")}
     # For most of the six clients the top candidate is their main label.
     assert sum(top1(heard)) >= 4
 
@@ -224,9 +224,9 @@ def test_handles_users_with_one_example_duplicates_and_absent_users(
     found = audit(replace_tables(plan, data=data), tmp_path / "out", resources=HERE)
     heard = of(found, UNDER_ONE)
     assert len(heard) == present
-    assert set(heard[0].candidates) == {"ann", "bob", "twin-1", "twin-2"}
+    assert set(heard[0].claimed.candidates) == {"ann", "bob", "twin-1", "twin-2"}
     # The attacker does not know "once", whose only row may also be in the test set.
-    strangers = {one.true_user for one in heard} - set(heard[0].candidates)
+    strangers = {one.true_user for one in heard} - set(heard[0].claimed.candidates)
     assert strangers <= {"once"}
     assert len(strangers) == present - 4
     assert found.refusals == ()

@@ -10,7 +10,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.scorer import MembershipScorer
@@ -34,7 +34,7 @@ def found(
 ) -> Finding:
     cell = Cell(arm, seed, (SERVER,), "decaf", "Decaf()", "label_shares", rounds)
     score = Score("l1", value, better, blinds, {"told": value / 2})
-    return Finding(cell, target, (1.0,), (1.0,), (score,))
+    return Finding(cell, (target,), ClaimRow((1.0,)), ClaimRow((1.0,)), (score,))
 
 
 def test_averages_over_targets_and_selects_the_best_guess():
@@ -157,7 +157,7 @@ def test_pseudonyms_of_one_client_count_once():
     values = {0: 0.1, 1: 0.2, 2: 0.5, 3: 0.8}
     by_client = [found(value, {}, target=client(n)) for n, value in values.items()]
     by_round = [
-        replace(one, target=Party(f"anon/{number}-{n}"), client=one.target)
+        replace(one, about=(Party(f"anon/{number}-{n}"),), client=one.target)
         for number in range(10)
         for n, one in enumerate(by_client)
     ]
@@ -187,9 +187,9 @@ def heard_members(members: list[float], *, target: int = 0, seed: int = 0) -> Fi
     scorer = MembershipScorer()
     return Finding(
         Cell("none", seed, (SERVER,), "lira", "Lira()", "membership", (0,)),
-        client(target),
-        claim.numbers(),
-        truth.numbers(),
+        (client(target),),
+        ClaimRow.of(claim),
+        ClaimRow.of(truth),
         scorer.score(claim, truth, scorer.guesses(truth, Knowledge(2))),
     )
 

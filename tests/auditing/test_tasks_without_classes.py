@@ -215,11 +215,13 @@ def test_a_recording_is_audited_like_the_simulated_run(
         update={"threats": (threat.model_copy(update={"attacks": attacks}),)}
     )
     recorded = audit(again, tmp_path / "out", recording=out / RUN, resources=HERE)
-    simulated = {key_of(one): one.claimed for one in found.findings if not one.cell.is_control}
+    simulated = {
+        key_of(one): one.claimed.numbers for one in found.findings if not one.cell.is_control
+    }
     assert names(recorded.findings) == set(asked) - {"mean_softmax"}
     assert names(recorded.refusals) == {"mean_softmax"}
     for one in recorded.findings:
-        assert one.claimed == pytest.approx(simulated[key_of(one)], abs=1e-5)
+        assert one.claimed.numbers == pytest.approx(simulated[key_of(one)], abs=1e-5)
 
 
 def test_a_recording_of_another_kind_is_refused(

@@ -11,7 +11,7 @@ from overheard.auditing.threat_verdicts import NO_GUESS
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmRun, Cell, Finding
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
 from overheard.findings.threat_verdict import ThreatVerdict
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
 
@@ -100,7 +100,7 @@ def test_nothing_can_be_read_if_the_guess_errs_by_less_than_the_margin() -> None
 def test_the_cohort_has_a_margin_of_its_own() -> None:
     # The guess errs by 0.08: more than the 0.05 of a cohort.
     about = [
-        replace(one, target=COHORT) for one in pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY)
+        replace(one, about=(COHORT,)) for one in pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY)
     ]
     runs = [
         replace(one, cell=replace(one.cell, seed=seed))
@@ -142,9 +142,9 @@ def member_findings(scores: np.ndarray, is_member: np.ndarray, rate: float | Non
     cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
     return Finding(
         cell,
-        Party("client/0"),
-        tuple(scores.tolist()),
-        tuple(np.where(is_member, 1.0, -1.0).tolist()),
+        (Party("client/0"),),
+        ClaimRow(tuple(scores.tolist())),
+        ClaimRow(tuple(np.where(is_member, 1.0, -1.0).tolist())),
         tuple(
             Score(name, value, "higher", {"a coin": blind}, {})
             for name, (value, blind) in values.items()

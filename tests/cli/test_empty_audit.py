@@ -10,7 +10,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
-from overheard.findings.finding import Cell, Finding, Refusal
+from overheard.findings.finding import Cell, ClaimRow, Finding, Refusal
 
 CELL = Cell("no defense", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0,), label="decaf")
 EMPTY = Audit("t", "s", ("a",), (), (), (), "", {})
@@ -55,7 +55,7 @@ def test_lists_what_each_attack_lacked_once_without_controls():
 
 
 def test_lists_the_attacks_that_made_no_claim_in_any_arm():
-    finding = Finding(replace(CELL, arm="noise"), client(0), (1.0,), (), ())
+    finding = Finding(replace(CELL, arm="noise"), (client(0),), ClaimRow((1.0,)), ClaimRow())
     other = replace(CELL, attack="mine", label="mine")
     refusals = (refusal(CELL, "updates"), refusal(other, "an attack without errors: mine"))
     found = replace(EMPTY, findings=(finding,), refusals=refusals)

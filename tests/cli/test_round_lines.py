@@ -53,7 +53,7 @@ def test_states_the_score_and_the_guess_of_each_threat(found: Audit) -> None:
 
 def test_unchecked_claims_have_an_example_and_no_score(found: Audit) -> None:
     unchecked = tuple(
-        replace(one, is_checked=False, scores=(), true=(), blind={"uniform": (0.1,) * 10})
+        replace(one, true=None, scores=(), guesses={"uniform": (0.1,) * 10})
         for one in found.findings
     )
     said = line(replace(found, findings=unchecked))

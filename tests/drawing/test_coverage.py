@@ -3,14 +3,14 @@
 from overheard.core.claims import LearningCurve
 from overheard.core.parties import SERVER, client
 from overheard.drawing.coverage import learning_curve_sentences
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 
 CELL = Cell("no defense", 0, (SERVER,), "amortised", "Amortised()", "label_shares", (0,))
 
 
 def claims(*curves: LearningCurve | None) -> tuple[Finding, ...]:
     return tuple(
-        Finding(CELL, client(number), (1.0,), (), (), learning_curve=curve)
+        Finding(CELL, (client(number),), ClaimRow((1.0,), learning_curve=curve))
         for number, curve in enumerate(curves)
     )
 

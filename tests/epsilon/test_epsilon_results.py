@@ -163,7 +163,7 @@ def test_an_unmeasured_claim_never_holds() -> None:
     assert server_result(audit_of(LOCAL, refusals=(refused,))).verdict == "refused"
     unlike = server_result(audit_of(LOCAL, finding, are_alike=False))
     assert (unlike.verdict, unlike.lower_bound) == ("unlike", None)
-    unchecked_finding = replace(finding, true=(), is_checked=False)
+    unchecked_finding = replace(finding, true=None)
     unchecked = server_result(audit_of(LOCAL, unchecked_finding))
     assert (unchecked.verdict, unchecked.lower_bound) == ("unchecked", None)
 

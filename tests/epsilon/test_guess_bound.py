@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from overheard.core.parties import SERVER, client
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses, epsilon_from_guesses
 from overheard.epsilon.threshold_bound import GuessCounts, GuessEvidence
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 
 
 def findings(
@@ -21,12 +21,15 @@ def findings(
     return [
         Finding(
             cell,
-            client(number),
-            tuple(row.tolist()),
-            tuple(
-                np.where(client_of == number, 1.0, np.where(client_of < 0, -1.0, 0.0)).tolist()
+            (client(number),),
+            ClaimRow(tuple(row.tolist())),
+            ClaimRow(
+                tuple(
+                    np.where(
+                        client_of == number, 1.0, np.where(client_of < 0, -1.0, 0.0)
+                    ).tolist()
+                )
             ),
-            (),
         )
         for number, row in enumerate(scores)
     ]

@@ -13,7 +13,7 @@ from overheard.epsilon.threshold_bound import (
     bound_epsilon_by_thresholds,
     epsilon_from_rates,
 )
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.statistics.exact_intervals import estimate_proportion
 
 RATES = st.floats(0.001, 0.999)
@@ -31,7 +31,8 @@ def finding(
     """Return a client's finding: members, one record of another client, and non-members."""
     cell = Cell("arm", seed, (SERVER,), attack, "Lira()", "membership", rounds)
     true = (*(1.0,) * len(members), 0.0, *(-1.0,) * len(non_members))
-    return Finding(cell, client(target), (*members, 99.0, *non_members), true, ())
+    claimed = ClaimRow((*members, 99.0, *non_members))
+    return Finding(cell, (client(target),), claimed, ClaimRow(true))
 
 
 def test_a_ratio_of_rates_of_eight_gives_the_logarithm_of_eight() -> None:

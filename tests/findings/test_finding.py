@@ -42,7 +42,7 @@ def test_the_repr_of_a_finding_is_one_line_with_its_first_score(small: Audit):
     finding = small.findings[1]
     assert repr(finding) == "<Finding: decaf about client/1, l1 0.04, best guess 0.6>"
     assert repr(replace(finding, scores=())) == "<Finding: decaf about client/1, no score>"
-    unchecked = replace(finding, scores=(), true=(), is_checked=False)
+    unchecked = replace(finding, scores=(), true=None)
     assert repr(unchecked) == "<Finding: decaf about client/1, not checked>"
     assert repr(small) == "<Audit 'Two clients': 2 runs, 4 findings, 0 refusals>"
 
@@ -77,7 +77,7 @@ def test_the_table_of_an_audit_has_the_mean_of_each_attack(small: Audit):
 def test_the_table_of_an_audit_is_cut(small: Audit):
     one = small.findings[0]
     many = tuple(
-        replace(one, target=client(0), cell=replace(one.cell, attack=f"decaf {number}"))
+        replace(one, about=(client(0),), cell=replace(one.cell, attack=f"decaf {number}"))
         for number in range(MAX_TABLE_LINES + 7)
     )
     page = with_verdicts(replace(small, findings=many))._repr_html_()

@@ -15,7 +15,7 @@ GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 
 def claim(*shares: float, reach: float | None = None) -> Finding:
     finding = shares_finding("recorded", client(0), (1.0, 0.0), shares, reach=reach)
-    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+    return replace(finding, true=None, scores=(), guesses=GUESS)
 
 
 def test_counts_the_intervals_that_exclude_the_guess() -> None:

@@ -38,18 +38,18 @@ def are_alike(old: Json, new: Json) -> bool:
 
 
 def _claim(finding: Finding) -> tuple[str, Json]:
-    timeline, curve = finding.timeline, finding.learning_curve
+    timeline, curve = finding.claimed.timeline, finding.claimed.learning_curve
     return (
         f"{_place(finding.cell)} | {finding.target}",
         {
-            "claimed": rounded(finding.claimed),
-            "low": rounded(finding.low),
-            "high": rounded(finding.high),
-            "candidates": list(finding.candidates),
-            "none of them": rounded(finding.none_of_them),
+            "claimed": rounded(finding.claimed.numbers),
+            "low": rounded(finding.claimed.low),
+            "high": rounded(finding.claimed.high),
+            "candidates": list(finding.claimed.candidates),
+            "none of them": rounded(finding.claimed.none_of_them),
             "timeline": None if timeline is None else rounded(astuple(timeline)),
             "learning curve": None if curve is None else rounded(astuple(curve)),
-            "doubt": finding.doubt,
+            "doubt": finding.claimed.doubt,
             "sent rounds": list(finding.sent_rounds),
         },
     )

@@ -157,7 +157,8 @@ def test_the_same_claims_are_stored_as_the_same_bytes(stored: AttackedAudit) -> 
 def test_a_claim_may_differ_by_the_tolerance_and_no_more(judged: Audit) -> None:
     def lines(shift: float) -> list[str]:
         first, *others = judged.findings
-        moved = replace(first, claimed=(first.claimed[0] + shift, *first.claimed[1:]))
+        head, *rest = first.claimed.numbers
+        moved = replace(first, claimed=replace(first.claimed, numbers=(head + shift, *rest)))
         claims = claims_of(replace(judged, findings=(moved, *others)))
         return claim_changes("label_shares", claims, are_alike)
 

@@ -6,7 +6,7 @@ import pytest
 
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ClaimRow, Finding
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.plans.registries import questions
 from tests.auditing.identity_findings import ROUNDS, identity_finding, identity_run
@@ -128,7 +128,10 @@ def test_values_are_means_over_runs() -> None:
 
 def of_sender(finding: Finding, true: tuple[float, ...]) -> Finding:
     return replace(
-        finding, cell=replace(finding.cell, question="same_sender"), true=true, scores=()
+        finding,
+        cell=replace(finding.cell, question="same_sender"),
+        true=ClaimRow(true),
+        scores=(),
     )
 
 
@@ -153,7 +156,7 @@ def test_balanced_accuracy_is_compared_with_a_constant_guess() -> None:
             replace(
                 bare,
                 cell=replace(bare.cell, question="attribute"),
-                true=tuple(float(place == value) for place in range(3)),
+                true=ClaimRow(tuple(float(place == value) for place in range(3))),
                 scores=(Score("accuracy", accuracy, "higher", {"uniform": 1 / 3}, {}),),
             )
         )

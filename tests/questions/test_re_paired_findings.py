@@ -8,7 +8,7 @@ import pytest
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
-from overheard.findings.finding import ArmRun, Cell, Finding
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.plans.registries import questions
 from overheard.statistics.max_t import adjusted_p_values
@@ -82,7 +82,7 @@ def test_equal_claims_for_all_clients_tell_none_from_another() -> None:
 
 def test_pseudonyms_of_one_client_are_one_unit() -> None:
     by_round = [
-        replace(finding, target=Party(f"anon/{number}-{place}"))
+        replace(finding, about=(Party(f"anon/{number}-{place}"),))
         for number in (0, 1)
         for place, finding in enumerate(recorded(SHARES, 0.5))
     ]
@@ -99,7 +99,7 @@ def test_clients_that_send_in_one_round_are_not_one_client() -> None:
     assert p_value(found) <= 0.025
     # Pseudonyms of two rounds are those of as many clients.
     by_round = [
-        replace(finding, target=Party(f"anon/{number}-{place}"), sent_rounds=(number,))
+        replace(finding, about=(Party(f"anon/{number}-{place}"),), sent_rounds=(number,))
         for number in (0, 1)
         for place, finding in enumerate(findings)
     ]
@@ -110,7 +110,7 @@ def test_a_client_is_one_unit_under_its_name_and_its_pseudonyms() -> None:
     named = recorded(SHARES, 0.5)
     # In round 1 each client holds other data.
     by_round = [
-        replace(finding, target=Party(f"anon/{number}-{place}"), client=client(place))
+        replace(finding, about=(Party(f"anon/{number}-{place}"),), client=client(place))
         for number in (0, 1)
         for place, finding in enumerate(recorded(np.roll(SHARES, number, 1), 0.5))
     ]
@@ -124,7 +124,7 @@ def test_cohorts_that_cannot_be_drawn_anew_are_permuted_between_runs(
     runs: int, smallest: float
 ) -> None:
     findings = [
-        replace(recorded(SHARES[[seed]], 0.9, seed=seed)[0], target=COHORT)
+        replace(recorded(SHARES[[seed]], 0.9, seed=seed)[0], about=(COHORT,))
         for seed in range(runs)
     ]
     found = fits_of("label_shares", findings)
@@ -133,7 +133,7 @@ def test_cohorts_that_cannot_be_drawn_anew_are_permuted_between_runs(
 
 
 def test_unchecked_claims_have_no_test() -> None:
-    findings = [replace(one, is_checked=False) for one in recorded(SHARES, 0.5)]
+    findings = [replace(one, true=None) for one in recorded(SHARES, 0.5)]
     found = fits_of("label_shares", findings)
     assert found.why_none == "no claim was checked"
     assert found.smallest_p_value == 1
@@ -170,11 +170,10 @@ def attribute_finding(user: int, probability: float, value: str, seed: int = 0) 
     truth = (float(value == "a"), float(value == "b"))
     return Finding(
         cell,
-        client(user),
-        (probability, 1 - probability),
-        truth,
+        (client(user),),
+        ClaimRow((probability, 1 - probability), candidates=("a", "b")),
+        ClaimRow(truth),
         (Score("accuracy", 1.0, "higher", {"uniform": 0.5}, {}),),
-        candidates=("a", "b"),
         true_user=f"user {user}",
     )
 
@@ -195,7 +194,8 @@ def member_finding(target: int, owners: np.ndarray, scores: np.ndarray) -> Findi
     cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0,))
     truth = np.select([owners == target, owners < 0], [1.0, -1.0], 0.0)
     score = Score("membership_auc", 0.6, "higher", {"a coin": 0.5}, {})
-    return Finding(cell, client(target), tuple(scores), tuple(truth), (score,))
+    claimed, true = ClaimRow(tuple(scores)), ClaimRow(tuple(truth))
+    return Finding(cell, (client(target),), claimed, true, (score,))
 
 
 OWNERS = np.repeat([0, 1, -1], [40, 40, 120])

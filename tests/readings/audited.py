@@ -107,9 +107,9 @@ def audit_recording(run: SavedRun, recording: Path, plan: Plan | None = None) ->
     except AuditError as error:
         return Outcome(refusals=(str(error),))
     claims = {
-        (one.cell.attack, str(one.target)): tuple(one.claimed)
+        (one.cell.attack, str(one.target)): tuple(one.claimed.numbers)
         for one in found.findings
-        if one.claimed
+        if one.claimed.numbers
     }
     scores = {
         (one.cell.attack, str(one.target), score.name): score.value

@@ -13,7 +13,7 @@ from overheard.core.parties import COHORT, Party, client
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, ClaimRow, Finding
 from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 
@@ -110,18 +110,7 @@ def _finding(
         cell = replace(cell, control="natural")
     truth = SCORER.true_claim(ground, target, ROUNDS, claim)
     scores = SCORER.score(claim, truth, SCORER.guesses(truth, Knowledge(classes=10)))
-    interval = claim.interval()
-    return Finding(
-        cell,
-        target,
-        claim.numbers(),
-        truth.numbers(),
-        scores,
-        None if interval is None else interval.low,
-        None if interval is None else interval.high,
-        claim.evidence,
-        truth.evidence.since,
-    )
+    return Finding(cell, (target,), ClaimRow.of(claim), ClaimRow.of(truth), scores)
 
 
 def shift_audit(findings: Sequence[Finding]) -> Audit:

@@ -14,6 +14,7 @@ from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
 from overheard.findings.document import read_findings
 from overheard.findings.document_rows import FindingRow
+from overheard.findings.finding import ClaimRow
 from overheard.findings.frame import COLUMNS
 from overheard.findings.traffic import Traffic
 from overheard.report.exports import MAX_NUMBERS, as_csv, as_json, findings_document
@@ -31,8 +32,8 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
     document = json.loads(as_json(small), parse_constant=refuse)
     assert (document["format"], document["version"]) == ("overheard findings", 1)
     for stored, finding in zip(document["findings"], small.findings, strict=True):
-        assert tuple(stored["claimed"]) == finding.claimed
-        assert tuple(stored["true"]) == finding.true
+        assert tuple(stored["claimed"]) == finding.claimed.numbers
+        assert tuple(stored["true"]) == finding.true_numbers
         for figure, score in zip(stored["scores"], finding.scores, strict=True):
             assert figure == {
                 "name": score.name,
@@ -91,10 +92,8 @@ def test_the_document_has_bytes_and_seconds_of_runs(small: Audit) -> None:
 
 
 def test_both_files_have_the_bounds_of_claims(small: Audit) -> None:
-    bare, bounded = (
-        small.findings[0],
-        replace(small.findings[1], low=(0.1, 0.7), high=(0.3, 0.9)),
-    )
+    bare, other = small.findings[:2]
+    bounded = replace(other, claimed=replace(other.claimed, low=(0.1, 0.7), high=(0.3, 0.9)))
     audit = replace(small, findings=(bare, bounded))
     document = json.loads(as_json(audit))
     assert [(one["low"], one["high"]) for one in document["findings"]] == [
@@ -108,25 +107,25 @@ def test_both_files_have_the_bounds_of_claims(small: Audit) -> None:
 
 def test_both_files_have_timelines_and_controls() -> None:
     planned, control = shift_findings("none", "tracker", 9.0)
-    assert planned.timeline is not None
+    assert planned.claimed.timeline is not None
     audit = shift_audit([planned, control])
     document = json.loads(as_json(audit), parse_constant=refuse)
     first, second = document["findings"]
     assert (first["is_control"], second["is_control"]) == (False, True)
     assert (first["true_since"], second["true_since"]) == (SINCE, None)
     assert first["timeline"] == {
-        "rounds": list(planned.timeline.rounds),
-        "statistic": list(planned.timeline.statistic),
+        "rounds": list(planned.claimed.timeline.rounds),
+        "statistic": list(planned.claimed.timeline.statistic),
         "threshold": [3.02] * 20,
         "false_alarm_rate": 0.05,
-        "alarm": planned.timeline.alarm,
-        "since": planned.timeline.since,
+        "alarm": planned.claimed.timeline.alarm,
+        "since": planned.claimed.timeline.since,
     }
     assert [run["is_control"] for run in document["arms"]] == [False, True]
     lines = list(csv.DictReader(StringIO(as_csv(audit))))
     assert {line["is_control"] for line in lines} == {"true", "false"}
     assert lines[0]["true_since"] == str(SINCE)
-    assert lines[0]["alarm"] == str(planned.timeline.alarm)
+    assert lines[0]["alarm"] == str(planned.claimed.timeline.alarm)
     assert (lines[-1]["true_since"], lines[-1]["score"]) == ("", "false_alarm")
 
 
@@ -144,15 +143,17 @@ def test_no_timeline_is_null(small: Audit) -> None:
 
 def test_candidates_are_in_the_document_and_the_top_one_in_the_csv() -> None:
     one, other = identity_findings("none", "ours", 3.0, has_controls=False)[:2]
-    tied = replace(other, claimed=(0.0,) * len(other.claimed), none_of_them=None)
+    numbers = (0.0,) * len(other.claimed.numbers)
+    tie = replace(other.claimed, numbers=numbers, none_of_them=None)
+    tied = replace(other, claimed=tie)
     audit = user_audit([replace(one, true_user="=1+1"), tied], {"none": 0.8})
     first, second = json.loads(as_json(audit), parse_constant=refuse)["findings"]
-    assert tuple(first["candidates"]) == one.candidates
-    assert tuple(first["claimed"]) == one.claimed
-    assert (first["true_user"], first["none_of_them"]) == ("=1+1", one.none_of_them)
+    assert tuple(first["candidates"]) == one.claimed.candidates
+    assert tuple(first["claimed"]) == one.claimed.numbers
+    assert (first["true_user"], first["none_of_them"]) == ("=1+1", one.claimed.none_of_them)
     assert second["none_of_them"] is None
     lines = list(csv.DictReader(StringIO(as_csv(audit))))
-    best = one.candidates[one.claimed.index(max(one.claimed))]
+    best = one.claimed.candidates[one.claimed.numbers.index(max(one.claimed.numbers))]
     assert (lines[0]["named"], lines[0]["true_user"]) == (best, "'=1+1")
     assert (lines[0]["claimed"], lines[0]["true"]) == ("", "")
     assert (lines[-1]["named"], lines[-1]["none_of_them"]) == ("a tie of 12", "")
@@ -192,8 +193,8 @@ def test_no_text_cell_begins_a_formula(small: Audit, name: str) -> None:
 
 def test_long_claims_are_in_the_document_only(small: Audit) -> None:
     numbers = tuple(float(number) for number in range(MAX_NUMBERS + 1))
-    long = replace(small.findings[0], claimed=numbers, true=numbers)
-    few = replace(long, claimed=numbers[1:], true=numbers[1:])
+    long = replace(small.findings[0], claimed=ClaimRow(numbers), true=ClaimRow(numbers))
+    few = replace(long, claimed=ClaimRow(numbers[1:]), true=ClaimRow(numbers[1:]))
     audit = replace(small, findings=(long, few))
     lines = list(csv.DictReader(StringIO(as_csv(audit))))
     scores = len(long.scores)

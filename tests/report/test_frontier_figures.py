@@ -8,7 +8,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
 from overheard.drawing.figures import ReportFigure
 from overheard.findings.audit import Audit
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.traffic import Traffic
 from overheard.report import frontier_figures
 from tests.report.user_audits import identity_findings, user_audit
@@ -106,8 +106,9 @@ def test_equal_or_unknown_bytes_give_no_second_panel(
 
 def test_membership_is_compared_with_a_coin() -> None:
     cell = Cell("none", 0, (SERVER,), "lira", "Lira()", "membership", (0, 1))
+    row = ClaimRow((1.0, -1.0))
     held = [
-        Finding(replace(cell, arm=arm), client(0), (1.0, -1.0), (1.0, -1.0),
+        Finding(replace(cell, arm=arm), (client(0),), row, row,
                 (Score("membership_auc", value, "higher", {"a coin": 0.5}, {}),))
         for arm, value in (("none", 0.9), ("dear", 0.52))
     ]  # fmt: skip

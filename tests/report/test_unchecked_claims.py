@@ -8,7 +8,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Timeline
 from overheard.core.parties import Party, client
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.finding import ArmRun, ClaimRow, Finding
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
@@ -20,7 +20,7 @@ GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 
 def claim(target: Party, *shares: float, reach: float | None = None) -> Finding:
     finding = shares_finding("recorded", target, (1.0, 0.0), shares, reach=reach)
-    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+    return replace(finding, true=None, scores=(), guesses=GUESS)
 
 
 def unchecked(*findings: Finding) -> Audit:
@@ -57,7 +57,10 @@ def test_counts_the_intervals_that_exclude_a_guess(audit: Audit):
 
 def test_doubts_follow_the_intervals(audit: Audit):
     doubted = replace(
-        audit, findings=tuple(replace(one, doubt="noise") for one in audit.findings)
+        audit,
+        findings=tuple(
+            replace(one, claimed=replace(one.claimed, doubt="noise")) for one in audit.findings
+        ),
     )
     words = unchecked_claim_sentences(with_verdicts(doubted).arm_results[0].threat_results[0])
     assert words[2] == "Intervals not trusted here: noise."
@@ -80,28 +83,27 @@ def test_a_checked_audit_has_no_unchecked_claims():
 
 
 @pytest.mark.parametrize(
-    ("question", "changes", "said"),
+    ("question", "claimed", "said"),
     [
         (
             "identity",
-            {"claimed": (0.5, 2.0, 1.0), "candidates": ("ann", "bob", "eve"),
-             "none_of_them": 0.25},
+            ClaimRow((0.5, 2.0, 1.0), candidates=("ann", "bob", "eve"), none_of_them=0.25),
             "bob (2.0), then eve (1.0); none of the candidates with probability 25.0 %",
         ),
         (
             "shift",
-            {"timeline": Timeline((1,), (3.0,), (2.0,), 0.1, 1, 1)},
+            ClaimRow(timeline=Timeline((1,), (3.0,), (2.0,), 0.1, 1, 1)),
             "alarm in round 1; looking back, new data since round 1",
         ),
-        ("shift", {"timeline": Timeline((1,), (1.0,))}, "no alarm"),
-        ("membership", {"claimed": (0.5, -1.0, 2.0)}, "2 of 3 records claimed as members"),
+        ("shift", ClaimRow(timeline=Timeline((1,), (1.0,))), "no alarm"),
+        ("membership", ClaimRow((0.5, -1.0, 2.0)), "2 of 3 records claimed as members"),
     ],
 )  # fmt: skip
-def test_describes_claims_of_every_question(
-    question: str, changes: dict[str, object], said: str
-):
+def test_describes_claims_of_every_question(question: str, claimed: ClaimRow, said: str):
     one = claim(client(0), 0.6, 0.4)
-    finding = replace(one, cell=replace(one.cell, question=question), blind={}, **changes)
+    finding = replace(
+        one, cell=replace(one.cell, question=question), guesses={}, claimed=claimed
+    )
     told = unchecked(finding)
     (block,) = pages_of(question).claim_blocks(told, with_verdicts(told).arm_results)
     (line,) = block.tables[0].rows

@@ -14,7 +14,7 @@ from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, TrueFact
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, ClaimRow, Finding
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.scorer import AttributeScorer
 from overheard.questions.identity.claim import Identity
@@ -144,12 +144,10 @@ def score_finding(
     true = scorer.true_claim(truth, target, cell.rounds, claim)
     return Finding(
         cell,
-        target,
-        claim.numbers(),
-        true.numbers(),
+        (target,),
+        ClaimRow.of(claim),
+        ClaimRow.of(true),
         scorer.score(claim, true, scorer.guesses(true, knowledge)),
-        candidates=claim.candidates(),
-        none_of_them=claim.unknown_probability(),
         true_user=truth.facts.need(UsersOfClients).users.get(target),
     )
 

@@ -9,7 +9,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, ClaimRow, Finding, Refusal
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -81,13 +81,11 @@ def shares_finding(
     cell = Cell(arm, seed, observers, attack, settings, "label_shares", rounds, part=part)
     return Finding(
         cell,
-        target,
-        tuple(claimed),
-        tuple(true),
+        (target,),
+        ClaimRow(tuple(claimed), low, high),
+        ClaimRow(tuple(true)),
         tuple(scores),
-        low,
-        high,
-        redrawn_fits=tuple(fits),
+        fits=tuple(fits),
     )
 
 

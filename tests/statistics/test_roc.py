@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from overheard.core.seeds import Seed
+from overheard.findings.finding import ClaimRow
 from overheard.questions.identity.statistics.ranking import build_matches, build_rankings
 from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
 from overheard.statistics.roc import (
@@ -105,8 +106,8 @@ def test_correlation_within_users_widens_the_interval() -> None:
 
 def test_comparisons_of_targets_are_pairs_of_their_users() -> None:
     bare = identity_finding((0.9, 0.1), "a", 0, users=("anon/1", "anon/2"))
-    lone = replace(identity_finding((0.2,), "b", 1, users=("anon/2",)), true=(0.0,))
-    (scored,) = collect_sender_pairs([lone, replace(bare, true=(1.0, 0.0))])
+    lone = replace(identity_finding((0.2,), "b", 1, users=("anon/2",)), true=ClaimRow((0.0,)))
+    (scored,) = collect_sender_pairs([lone, replace(bare, true=ClaimRow((1.0, 0.0)))])
     assert scored.scores.tolist() == [0.2, 0.9, 0.1]
     assert scored.is_same_user.tolist() == [False, True, False]
     # User a has a true pair and comes first.

@@ -49,14 +49,15 @@ def _table(
 
 def candidate_words(finding: Finding) -> str:
     """Describe a claim by its two best candidates, or by its numbers if it has none."""
-    if not finding.candidates:
-        return ", ".join(map(format_number, finding.claimed[:MAX_TARGETS])) or NO_NUMBER
-    order = np.argsort(-np.array(finding.claimed), kind="stable")[:2]
+    claimed = finding.claimed
+    if not claimed.candidates:
+        return ", ".join(map(format_number, claimed.numbers[:MAX_TARGETS])) or NO_NUMBER
+    order = np.argsort(-np.array(claimed.numbers), kind="stable")[:2]
     first = [
-        f"{make_printable(finding.candidates[index])} ({format_number(finding.claimed[index])})"
+        f"{make_printable(claimed.candidates[index])} ({format_number(claimed.numbers[index])})"
         for index in order
     ]
-    none = finding.none_of_them
+    none = claimed.none_of_them
     unknown = (
         ""
         if none is None

@@ -53,7 +53,7 @@ def doubt_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
 
     The reasons follow from what the attacker sees, so they are known without the ground truth.
     """
-    reasons = Counter(one.doubt for one in findings if one.doubt is not None)
+    reasons = Counter(one.claimed.doubt for one in findings if one.claimed.doubt is not None)
     return tuple(
         f"Intervals not trusted here{_how_many(count, len(findings))}: "
         f"{make_printable(reason)}."
@@ -63,7 +63,11 @@ def doubt_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 def learning_curve_sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
     """State each attacker's own error by number of virtual clients, where it was measured."""
-    curves = {one.learning_curve: None for one in findings if one.learning_curve is not None}
+    curves = {
+        one.claimed.learning_curve: None
+        for one in findings
+        if one.claimed.learning_curve is not None
+    }
     return tuple(map(_describe_curve, curves))
 
 

@@ -163,8 +163,8 @@ def _assign_canaries(findings: Sequence[Finding], odds: float, seed: int) -> _As
     targets = max(map(len, runs.values()))
     scores, are_in = [], []
     for run in (run for run in runs.values() if len(run) == targets):
-        claimed = np.array([one.claimed for one in run])  # (targets, canaries)
-        true = np.array([one.true for one in run])
+        claimed = np.array([one.claimed.numbers for one in run])  # (targets, canaries)
+        true = np.array([one.true_numbers for one in run])
         is_member, is_held_out = (true == 1).any(0), (true == -1).all(0)
         random_clients = generator.integers(len(run), size=true.shape[1])
         clients = np.where(is_member, true.argmax(0), random_clients)

@@ -203,7 +203,7 @@ def _record_half(findings: Sequence[Finding], parity: int) -> _RecordHalf:
     runs = defaultdict[int, list[NDArray[np.float64]]](list)
     inside = []
     for one in findings:
-        scores, true = np.array(one.claimed), np.array(one.true)
+        scores, true = np.array(one.claimed.numbers), np.array(one.true_numbers)
         inside.append(scores[true == 1][parity::2])
         runs[one.cell.seed].append(scores[true == -1][parity::2])
     return _RecordHalf(np.concatenate(inside), tuple(np.stack(run) for run in runs.values()))

@@ -145,7 +145,7 @@ class Audit:
 
 
 def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
-    cell, timeline = finding.cell, finding.timeline
+    cell, timeline = finding.cell, finding.claimed.timeline
     return {
         "arm": cell.arm,
         "seed": cell.seed,
@@ -156,10 +156,10 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "rounds": cell.rounds,
         "target": finding.target,
         **score_columns(score),
-        "claimed": finding.claimed,
-        "true": finding.true,
-        "low": finding.low,
-        "high": finding.high,
+        "claimed": finding.claimed.numbers,
+        "true": finding.true_numbers,
+        "low": finding.claimed.low,
+        "high": finding.claimed.high,
         "is_control": cell.is_control,
         "control": cell.control,
         "control_number": cell.control_number,
@@ -167,7 +167,7 @@ def _frame_row(finding: Finding, score: Score | None) -> dict[str, object]:
         "since": None if timeline is None else timeline.since,
         "alarm": None if timeline is None else timeline.alarm,
         "named": finding.top_candidate or None,
-        "none_of_them": finding.none_of_them,
+        "none_of_them": finding.claimed.none_of_them,
         "true_user": finding.true_user,
     }
 

@@ -89,7 +89,7 @@ def group_with_controls(findings: Iterable[Finding]) -> tuple[ControlledFindings
     """Group findings with candidates by cell over all seeds; skip groups of controls alone."""
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.candidates:
+        if finding.claimed.candidates:
             groups[row_group(finding.cell)].append(finding)
     candidates = (
         ControlledFindings(

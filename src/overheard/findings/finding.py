@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Self, final
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accounting.accountant import AccountedMechanism
-from overheard.core.claims import LearningCurve, Timeline
-from overheard.core.parties import Party
+from overheard.core.claims import Claim, LearningCurve, Timeline
+from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Score
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
@@ -17,9 +17,6 @@ from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_party
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.traffic import Traffic
-
-if TYPE_CHECKING:
-    pass
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
@@ -68,34 +65,19 @@ class Cell:
     control_number: int = 0
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One attack's claim about one target, with its scores.
+class ClaimRow:
+    """A claim, or the truth in its form, as it is shown without the package of its question.
 
     Args:
-        cell: the cell.
-        target: the target.
-        claimed: the claim as numbers (label shares: one a class).
-        true: the ground truth as numbers; () if unknown.
-        scores: scores of the claim and of the guesses; () if the ground truth is unknown.
-        low: lower ends of the claimed intervals, at level `core.claims.INTERVAL_LEVEL`; None if
-            the attack claims none.
-        high: upper ends of the claimed intervals.
+        numbers: the claim as numbers (label shares: one a class).
+        low: lower ends of the intervals, at level `core.claims.INTERVAL_LEVEL`; None if the
+            attack claims none.
+        high: upper ends of the intervals.
+        candidates: for a choice among candidates, the candidate of each number.
+        none_of_them: probability that the answer is none of the candidates; None = not claimed.
         timeline: evidence over time, for questions about time.
-        true_since: true first round of the change, for questions about time; None = no change.
-        candidates: for a choice among candidates, the candidate of each claimed number.
-        none_of_them: claimed probability that the answer is none of the candidates; None = not
-            claimed.
-        true_user: the user behind the target; None if it is no single user.
-        is_checked: whether the ground truth is known and the claim was scored.
-        blind: claims of the uninformed guesses as numbers, by name, if the claim was not
-            scored; otherwise the scores include them.
-        sent_rounds: the observed rounds in which the target sent an update.
-        client: the client behind a pseudonym that lasts for one round; "" = the target is no
-            such pseudonym.
-        redrawn_fits: how well the claim fits the ground truth, and then what the target would
-            hold in each partition drawn anew, or what every client holds; larger = better.
-            () = not computed.
         doubt: why the attack does not trust its own intervals, found without the ground truth;
             None = it found no reason.
         learning_curve: the attacker's own error by number of virtual clients; None = not
@@ -103,33 +85,93 @@ class Finding:
 
     """
 
-    cell: Cell
-    target: Party
-    claimed: tuple[float, ...]
-    true: tuple[float, ...]
-    scores: tuple[Score, ...]
+    numbers: tuple[float, ...] = ()
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
-    timeline: Timeline | None = None
-    true_since: int | None = None
     candidates: tuple[str, ...] = ()
     none_of_them: float | None = None
-    true_user: str | None = None
-    is_checked: bool = True
-    blind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    sent_rounds: tuple[int, ...] = ()
-    redrawn_fits: tuple[float, ...] = ()
+    timeline: Timeline | None = None
     doubt: str | None = None
-    client: str = ""
     learning_curve: LearningCurve | None = None
+
+    @classmethod
+    def of(cls, claim: Claim) -> Self:
+        """Return the row of a claim on any question."""
+        interval = claim.interval()
+        return cls(
+            claim.numbers(),
+            None if interval is None else interval.low,
+            None if interval is None else interval.high,
+            claim.candidates(),
+            claim.unknown_probability(),
+            claim.timeline(),
+            claim.doubt(),
+            claim.learning_curve(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One attack's claim, with its scores.
+
+    Args:
+        cell: the cell.
+        about: whom the claim is about.
+        claimed: the claim.
+        true: the claim that is true; None if the ground truth is unknown.
+        scores: scores of the claim and of the guesses; () if the ground truth is unknown.
+        guesses: claims of the uninformed guesses as numbers, by name, if the claim was not
+            scored; otherwise the scores include them.
+        fits: how well the claim fits the ground truth, and then what the target would hold in
+            each partition drawn anew, or what every client holds; larger = better. () = not
+            computed.
+        sent_rounds: the observed rounds in which the target sent an update.
+        client: the client behind a pseudonym that lasts for one round; "" = the target is no
+            such pseudonym.
+        true_user: the user behind the target; None if it is no single user.
+
+    """
+
+    cell: Cell
+    about: tuple[Party, ...]
+    claimed: ClaimRow
+    true: ClaimRow | None = None
+    scores: tuple[Score, ...] = ()
+    guesses: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    fits: tuple[float, ...] = ()
+    sent_rounds: tuple[int, ...] = ()
+    client: str = ""
+    true_user: str | None = None
+
+    @property
+    def target(self) -> Party:
+        """Whom the claim is about; `COHORT` if it is about several together."""
+        return self.about[0] if len(self.about) == 1 else COHORT
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the ground truth is known and the claim was scored."""
+        return self.true is not None
+
+    @property
+    def true_numbers(self) -> tuple[float, ...]:
+        """The ground truth as numbers; () if unknown."""
+        return () if self.true is None else self.true.numbers
+
+    @property
+    def true_since(self) -> int | None:
+        """The true first round of the change, for questions about time; None = no change."""
+        timeline = None if self.true is None else self.true.timeline
+        return None if timeline is None else timeline.since
 
     @property
     def top_candidate(self) -> str:
         """The candidate with the highest score, or the tied ones; "" if there are none."""
-        if not self.candidates:
+        claimed = self.claimed
+        if not claimed.candidates:
             return ""
-        best = max(self.claimed)
-        pairs = zip(self.candidates, self.claimed, strict=True)
+        best = max(claimed.numbers)
+        pairs = zip(claimed.candidates, claimed.numbers, strict=True)
         top = [name for name, number in pairs if number == best]
         return "; ".join(top) if len(top) <= MAX_TIES else f"a tie of {len(top)}"
 

@@ -20,7 +20,7 @@ def select_claims(result: ThreatResult, attack: str) -> Sequence[Finding]:
 
 def select_guess(finding: Finding) -> tuple[str, tuple[float, ...]] | None:
     """Return the guess from the attacker's own examples if there is one, else the default."""
-    guesses = [(name, numbers) for name, numbers in finding.blind.items() if numbers]
+    guesses = [(name, numbers) for name, numbers in finding.guesses.items() if numbers]
     return guesses[-1] if guesses else None
 
 
@@ -45,13 +45,13 @@ def count_guess_exclusions(findings: Sequence[Finding]) -> GuessExclusion | None
     """Count the intervals that exclude `select_guess`; None without intervals or guess."""
     count, intervals, guess_name = 0, 0, ""
     for finding in findings:
-        guess = select_guess(finding)
-        if finding.low is None or finding.high is None or guess is None:
+        guess, low, high = select_guess(finding), finding.claimed.low, finding.claimed.high
+        if low is None or high is None or guess is None:
             continue
         guess_name, numbers = guess
-        if len(numbers) != len(finding.low):
+        if len(numbers) != len(low):
             continue
-        ends = zip(finding.low, numbers, finding.high, strict=True)
-        count += sum(not low <= number <= high for low, number, high in ends)
+        ends = zip(low, numbers, high, strict=True)
+        count += sum(not below <= number <= above for below, number, above in ends)
         intervals += len(numbers)
     return GuessExclusion(guess_name, count, intervals) if intervals else None

@@ -22,7 +22,7 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ThreatResult
@@ -65,8 +65,8 @@ def _make_document(audit: Audit) -> FindingsDocument:
             ],
             "verdicts": [_verdict_row(result) for result in results],
             "epsilon": [epsilon_row(line) for line in epsilon_results(audit)],
-            "findings": [FindingRow.of(one, _cell_fields(one.cell)) for one in audit.findings],
-            "refusals": [RefusalRow.of(one, _cell_fields(one.cell)) for one in audit.refusals],
+            "findings": [_finding_row(one) for one in audit.findings],
+            "refusals": [RefusalRow.of(one, _fields_of(one.cell)) for one in audit.refusals],
         },
     )
 
@@ -102,8 +102,21 @@ def _verdict_row(result: ThreatResult) -> VerdictRow:
     )
 
 
-def _cell_fields(cell: Cell) -> Mapping[str, object]:
-    return {one.name: getattr(cell, one.name) for one in fields(cell)}
+def _finding_row(finding: Finding) -> FindingRow:
+    return FindingRow.of(
+        finding,
+        {
+            **_fields_of(finding.cell),
+            **_fields_of(finding.claimed),
+            "claimed": finding.claimed.numbers,
+            "true": finding.true_numbers,
+            "blind": finding.guesses,
+        },
+    )
+
+
+def _fields_of(value: Cell | ClaimRow) -> Mapping[str, object]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def as_csv(audit: Audit) -> str:
@@ -142,11 +155,11 @@ def _place_cells(finding: Finding) -> tuple[str | int, ...]:
 
 def _finding_cells(finding: Finding) -> tuple[str | int | float | None, ...]:
     """Return the cells after those of a score."""
-    cell, timeline = finding.cell, finding.timeline
+    cell, claimed, timeline = finding.cell, finding.claimed, finding.claimed.timeline
     return (
         *_claim_cells(finding),
-        None if finding.low is None else _escape_formula(_join_numbers(finding.low)),
-        None if finding.high is None else _escape_formula(_join_numbers(finding.high)),
+        None if claimed.low is None else _escape_formula(_join_numbers(claimed.low)),
+        None if claimed.high is None else _escape_formula(_join_numbers(claimed.high)),
         str(cell.is_control).lower(),
         cell.control,
         cell.control_number,
@@ -154,17 +167,17 @@ def _finding_cells(finding: Finding) -> tuple[str | int | float | None, ...]:
         None if timeline is None else timeline.since,
         None if timeline is None else timeline.alarm,
         _escape_formula(finding.top_candidate),
-        _finite(finding.none_of_them),
+        _finite(claimed.none_of_them),
         None if finding.true_user is None else _escape_formula(finding.true_user),
     )
 
 
 def _claim_cells(finding: Finding) -> tuple[str | None, str | None]:
-    if finding.candidates or len(finding.claimed) > MAX_NUMBERS:
+    if finding.claimed.candidates or len(finding.claimed.numbers) > MAX_NUMBERS:
         return (None, None)
     return (
-        _escape_formula(_join_numbers(finding.claimed)),
-        _escape_formula(_join_numbers(finding.true)),
+        _escape_formula(_join_numbers(finding.claimed.numbers)),
+        _escape_formula(_join_numbers(finding.true_numbers)),
     )
 
 

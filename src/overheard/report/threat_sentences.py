@@ -73,7 +73,7 @@ def _result_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         )
     attack_result = threat_result.attack_results[0]
     # A release has no claims, which the details are about.
-    has_claims = any(one.claimed or one.scores for one in attack_result.findings)
+    has_claims = any(one.claimed.numbers or one.scores for one in attack_result.findings)
     return (
         _headline_sentence(threat_result, attack_result, pages),
         *(pages.detail_sentences(threat_result) if has_claims else ()),
@@ -152,7 +152,7 @@ def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult)
     targets = {
         finding.target
         for finding in attack_result.findings
-        if finding.timeline is None or finding.true_since is not None
+        if finding.claimed.timeline is None or finding.true_since is not None
     }
     if threat_result.target_kind == "cohort":
         return possessive(name_other_clients(threat_result.observers))

@@ -57,7 +57,7 @@ def test_a_measured_series_is_the_one_of_the_attack(runs: StudyRuns) -> None:
     for one in load_series(runs, "one", MEASURES):
         name = runs.plans["one"].threats[0].attack_name(one.measure.attack)
         timelines = {
-            (finding.cell.seed, finding.cell.is_control): finding.timeline
+            (finding.cell.seed, finding.cell.is_control): finding.claimed.timeline
             for finding in audited.findings
             if finding.cell.attack == name
         }

@@ -8,7 +8,7 @@ import pytest
 
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.re_paired_fits import RePairedFits
 from overheard.plans.registries import questions
 from overheard.statistics.max_t import adjusted_p_values
@@ -35,11 +35,12 @@ def run_of(users: Sequence[str], features: np.ndarray, seed: int = 0) -> list[Fi
         findings.append(
             Finding(
                 cell,
-                names[place],
-                tuple(-float(np.abs(features[place] - features[o]).sum()) for o in others),
-                tuple(float(sent[o][0] == user) for o in others),
-                (),
-                candidates=tuple(names[o] for o in others),
+                (names[place],),
+                ClaimRow(
+                    tuple(-float(np.abs(features[place] - features[o]).sum()) for o in others),
+                    candidates=tuple(names[o] for o in others),
+                ),
+                ClaimRow(tuple(float(sent[o][0] == user) for o in others)),
                 true_user=user,
                 sent_rounds=(number,),
             )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.scorer import Score
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 
 CLIENTS = 6
 
@@ -25,13 +25,12 @@ def finding(
     )
     return Finding(
         cell,
-        client(number),
-        (3.0, 2.0, 1.0),
-        (1.0, 0.0, 1.0) if value > 0.5 else (0.0, 0.0, 0.0),
+        (client(number),),
+        ClaimRow((3.0, 2.0, 1.0), candidates=("<b>leek</b>", "turnip", "kale\u202e")),
+        ClaimRow((1.0, 0.0, 1.0) if value > 0.5 else (0.0, 0.0, 0.0)),
         scores,
-        candidates=("<b>leek</b>", "turnip", "kale\u202e"),
         true_user=user or None,
-        redrawn_fits=(value, *fits),
+        fits=(value, *fits),
     )
 
 
@@ -53,4 +52,4 @@ def silent() -> list[Finding]:
 
 def about(found: Finding, target: Party) -> Finding:
     """The same finding about another target."""
-    return replace(found, target=target)
+    return replace(found, about=(target,))

@@ -66,7 +66,7 @@ def test_words_of_wards_leak_and_noise_hides_them(tmp_path: Path) -> None:
     assert of_arm["noise"].verdict != "leaks"
     reasons = {" ".join(one.missing) for one in audit.refusals}
     assert any("the labels of this task are no words" in one for one in reasons)
-    names = {name for one in audit.findings for name in one.candidates}
+    names = {name for one in audit.findings for name in one.claimed.candidates}
     assert names == {*ANIMALS, "the", "patient", "saw", "and"}
 
 

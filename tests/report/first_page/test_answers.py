@@ -32,13 +32,13 @@ def test_a_leak_under_one_defense_only_is_told_apart(small: Audit) -> None:
 
 def test_unchecked_and_unmeasured_answers_promise_nothing(small: Audit) -> None:
     claimed = shares_finding("none", client(0), (0.5, 0.5), (0.9, 0.1))
-    unchecked = replace(claimed, true=(), scores=(), is_checked=False)
+    unchecked = replace(claimed, true=None, scores=())
     run = replace(small.arms[0], has_truth=False, are_defenses_known=False)
     recorded = replace(small, arms=(run,), findings=(unchecked,))
     (only,) = answers(recorded)
     assert only.startswith("In this run, attacks state something, but nobody could check")
     assert "neither a leak nor its absence" in only
-    guessed = replace(unchecked, blind={"uniform": (0.6, 0.4)})
+    guessed = replace(unchecked, guesses={"uniform": (0.6, 0.4)})
     *_, example = answers(replace(recorded, findings=(guessed,), class_names=("no", "yes")))
     assert example == (
         "For example, the attack decaf states that 90.0 % of the data of client 0 are of class "

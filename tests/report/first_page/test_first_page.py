@@ -36,7 +36,7 @@ def test_what_belongs_into_an_assessment_follows_from_the_results(small: Audit) 
     told = " ".join(page_of(small).assessment)
     assert "State that this was a simulation." in told
     assert "nobody could check" not in told
-    claimed = replace(small.findings[0], true=(), scores=(), is_checked=False)
+    claimed = replace(small.findings[0], true=None, scores=())
     arm = replace(small.arms[0], has_truth=False)
     recorded = replace(small, arms=(arm,), findings=(claimed,), is_recorded=True)
     told = " ".join(page_of(recorded).assessment)

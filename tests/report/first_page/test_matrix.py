@@ -85,9 +85,7 @@ def test_no_defenses_are_stated_only_if_that_is_known(small: Audit) -> None:
 
 def test_unchecked_claims_are_not_called_right_or_wrong(small: Audit) -> None:
     claimed = shares_finding("none", client(0), (0.5, 0.5), (0.9, 0.1), reach=0.1)
-    unchecked = replace(
-        claimed, true=(), scores=(), is_checked=False, blind={"uniform": (0.5, 0.5)}
-    )
+    unchecked = replace(claimed, true=None, scores=(), guesses={"uniform": (0.5, 0.5)})
     arm = replace(small.arms[0], has_truth=False)
     audit = replace(small, arms=(arm,), findings=(unchecked,))
     (found,) = make_matrices(with_verdicts(audit).arm_results)[0].rows[0].cells

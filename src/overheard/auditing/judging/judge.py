@@ -18,12 +18,11 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.failures import describe_own_failure
 from overheard.core.own_code.attack_claims import describe_claim_failure
 from overheard.core.parties import Party
-from overheard.core.scorer import Guesses, Scorer
+from overheard.core.scorer import Guesses
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
-from overheard.findings.finding import ArmRun, Cell, Finding, Refusal
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding, Refusal
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
@@ -189,58 +188,27 @@ def _finding(
     truth: ThreatTruth,
     rounds: tuple[int, ...],
 ) -> Finding:
-    unchecked = _unchecked_finding(cell, target, claimed, truth.clients.get(target, ""))
+    unchecked = Finding(
+        cell,
+        (target,),
+        ClaimRow.of(claimed.claim),
+        guesses={name: one.numbers() for name, one in claimed.guesses.items()},
+        sent_rounds=claimed.sent_rounds,
+        client=truth.clients.get(target, ""),
+    )
     if truth.truth is None:
         return unchecked
-    finding = _scored_finding(unchecked, claimed, question.scorer, truth.truth)
-    if truth.redrawn is None or cell.rounds != rounds:
-        return finding
-    fits = question.redrawn_fits(claimed.claim, truth.redrawn(), target, cell.rounds)
-    return replace(finding, redrawn_fits=fits)
-
-
-def _unchecked_finding(cell: Cell, target: Party, claimed: TargetClaim, client: str) -> Finding:
-    """Return a claim as a finding that no truth was held against."""
-    claim = claimed.claim
-    interval = claim.interval()
-    return Finding(
-        cell,
-        target,
-        claim.numbers(),
-        (),
-        (),
-        None if interval is None else interval.low,
-        None if interval is None else interval.high,
-        claim.timeline(),
-        sent_rounds=claimed.sent_rounds,
-        client=client,
-        candidates=claim.candidates(),
-        none_of_them=claim.unknown_probability(),
-        doubt=claim.doubt(),
-        learning_curve=claim.learning_curve(),
-        is_checked=False,
-        blind={name: one.numbers() for name, one in claimed.guesses.items()},
-    )
-
-
-def _scored_finding(
-    unchecked: Finding,
-    claimed: TargetClaim,
-    # Any: a scorer takes the claims of its own question.
-    scorer: Scorer[Any],
-    truth: GroundTruth,
-) -> Finding:
-    """Return a finding with the true claim and the scores."""
-    target = unchecked.target
-    true: Claim = scorer.true_claim(truth, target, unchecked.cell.rounds, claimed.claim)
+    scorer = question.scorer
+    true: Claim = scorer.true_claim(truth.truth, target, cell.rounds, claimed.claim)
     guesses = Guesses(claimed.guesses, scorer.informed_guesses(true))
-    timeline, users = true.timeline(), truth.facts.get(UsersOfClients)
+    users = truth.truth.facts.get(UsersOfClients)
     return replace(
         unchecked,
-        true=true.numbers(),
+        true=ClaimRow.of(true),
         scores=scorer.score(claimed.claim, true, guesses),
-        true_since=None if timeline is None else timeline.since,
+        guesses={},
+        fits=question.redrawn_fits(claimed.claim, truth.redrawn(), target, cell.rounds)
+        if truth.redrawn is not None and cell.rounds == rounds
+        else (),
         true_user=None if users is None else users.users.get(target),
-        is_checked=True,
-        blind={},
     )

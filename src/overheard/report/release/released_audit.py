@@ -16,7 +16,7 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
-from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding, Refusal
+from overheard.findings.finding import ArmDefense, ArmRun, Cell, ClaimRow, Finding, Refusal
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
@@ -193,7 +193,13 @@ def _attack_result(
             if row.score == verdict.score and len(row.rounds) == 1
         },
         tuple(
-            Finding(cell, Party(f"client/{number + 1}"), (), (), (), sent_rounds=longest)
+            Finding(
+                cell,
+                (Party(f"client/{number + 1}"),),
+                ClaimRow(),
+                ClaimRow(),
+                sent_rounds=longest,
+            )
             for number in range(targets)
         ),
     )

@@ -202,7 +202,8 @@ def _averaged_claims(one: PanelRun) -> Iterator[ReproducedValue]:
         # One finding a seed, in the same order in every round.
         scores = [
             _score_shares(
-                torch.tensor([finding.claimed for finding in findings]), findings[0].true
+                torch.tensor([finding.claimed.numbers for finding in findings]),
+                findings[0].true_numbers,
             )
             for findings in zip(*by_round[:last], strict=True)
         ]

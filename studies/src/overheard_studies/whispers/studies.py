@@ -215,11 +215,11 @@ def lines(
             (finding,) = [each for each in followed if each.cell.seed == one.plan.seeds[0]]
             if number == 0:
                 words = f"true shares {of_client}"
-                yield from _shares(one, "true", words, finding.true)
+                yield from _shares(one, "true", words, finding.true_numbers)
             words = f"{method.key} ({method.published_name})"
             measured = mean_score(one.audit, selected, "l1")
             yield one.value(f"{one.key}_{method.key}_l1", words, measured, None, "lower")
-            yield from _shares(one, method.key, f"{words} {of_client}", finding.claimed)
+            yield from _shares(one, method.key, f"{words} {of_client}", finding.claimed.numbers)
 
     return Study(
         name,

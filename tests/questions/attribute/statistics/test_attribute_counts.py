@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from overheard.core.scorer import Score
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ClaimRow, Finding
 from overheard.questions.attribute.statistics.attribute_rows import count_by_value
 from tests.auditing.identity_findings import identity_finding
 
@@ -15,10 +15,8 @@ VALUES = ("young", "old")
 def claimed(user: str, true: str, accuracy: float, number: int, seed: int = 0) -> Finding:
     bare = identity_finding((0.5, 0.5), user, number, users=VALUES, seed=seed)
     is_true = tuple(float(value == true) for value in VALUES)
-    true_numbers = is_true if true in VALUES else (*is_true, 1.0)
-    return replace(
-        bare, true=true_numbers, scores=(Score("accuracy", accuracy, "higher", {}, {}),)
-    )
+    row = ClaimRow(is_true if true in VALUES else (*is_true, 1.0))
+    return replace(bare, true=row, scores=(Score("accuracy", accuracy, "higher", {}, {}),))
 
 
 def test_rare_values_have_the_weight_of_frequent_ones() -> None:

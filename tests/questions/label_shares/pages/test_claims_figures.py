@@ -14,7 +14,7 @@ GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
 
 def claim(target: Party, *shares: float, reach: float | None = None) -> Finding:
     finding = shares_finding("recorded", target, (1.0, 0.0), shares, reach=reach)
-    return replace(finding, true=(), scores=(), is_checked=False, blind=GUESS)
+    return replace(finding, true=None, scores=(), guesses=GUESS)
 
 
 def unchecked(*findings: Finding) -> Audit:
@@ -34,7 +34,8 @@ def test_shows_each_claim_beside_the_guess_without_a_truth() -> None:
 
 def test_says_why_the_attack_does_not_trust_its_intervals() -> None:
     trusted = claim(client(0), 0.6, 0.4, reach=0.1)
-    doubted = replace(trusted, target=client(1), doubt="the updates carry noise")
+    claimed = replace(trusted.claimed, doubt="the updates carry noise")
+    doubted = replace(trusted, about=(client(1),), claimed=claimed)
     for findings, said in (
         ((trusted,), ""),
         ((doubted,), " Intervals not trusted here: the updates carry noise."),

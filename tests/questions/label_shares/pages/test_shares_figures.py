@@ -7,6 +7,7 @@ import pytest
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import client
 from overheard.findings.audit import Audit
+from overheard.findings.finding import ClaimRow
 from overheard.questions.label_shares.pages.shares_figures import MAX_TARGETS, shares_figures
 from tests.runs.audits import shares_finding
 
@@ -38,10 +39,9 @@ def test_intervals_are_in_the_figure_and_in_its_table(small: Audit) -> None:
     assert figure.table.rows == (("client 0", "20 → 25 (15 to 35)", "80 → 75 (65 to 85)"),)
     assert figure.note.replace("\u00a0", " ").endswith("Line: its 90 % interval.")
     assert "(with 90" in figure.table.caption
+    unbounded = replace(findings[0], claimed=ClaimRow(findings[0].claimed.numbers))
     (bare,) = shares_figures(
-        with_verdicts(
-            replace(small, findings=(replace(findings[0], low=None, high=None),))
-        ).arm_results,
+        with_verdicts(replace(small, findings=(unbounded,))).arm_results,
         ("cat", "dog"),
     )
     assert "interval" not in bare.note

@@ -7,7 +7,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
-from overheard.findings.finding import ArmRun, Cell, Finding
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.pages.report import membership_sentences
 from overheard.questions.membership.scorer import MembershipScorer
@@ -26,9 +26,9 @@ def finding(target: int, seed: int, strength: float, outsiders: int) -> Finding:
     claim, truth = Membership(scores - strength / 2), Membership(true)
     return Finding(
         Cell("open", seed, (SERVER,), "lira", "Lira()", "membership", (0, 1)),
-        client(target),
-        claim.numbers(),
-        truth.numbers(),
+        (client(target),),
+        ClaimRow.of(claim),
+        ClaimRow.of(truth),
         SCORER.score(claim, truth, SCORER.guesses(truth, Knowledge(2))),
     )
 

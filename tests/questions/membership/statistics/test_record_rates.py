@@ -4,7 +4,7 @@ import pytest
 
 from overheard.core.parties import SERVER, client
 from overheard.core.scorer import Score
-from overheard.findings.finding import Cell, Finding
+from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 from overheard.statistics.exact_intervals import estimate_auc_of_trials, estimate_proportion
 
@@ -20,7 +20,8 @@ def finding(
     cell = Cell("arm", seed, (SERVER,), "lira", "Lira()", "membership", (0,))
     true = (*(1.0,) * len(members), 0.0, *(-1.0,) * len(non_members))
     rate = () if found is None else (Score("tpr_at_1_percent", found, "higher", {}, {}),)
-    return Finding(cell, client(target), (*members, 9.0, *non_members), true, rate)
+    claimed = ClaimRow((*members, 9.0, *non_members))
+    return Finding(cell, (client(target),), claimed, ClaimRow(true), rate)
 
 
 def test_pools_the_members_of_all_clients() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.audit import Audit
+from overheard.findings.finding import Finding
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.threat_sentences import headlines, threat_sentences
 from tests.questions.shift.pages.test_detection_tables import with_exact_controls
@@ -25,20 +26,19 @@ def test_states_alarms_in_both_kinds_of_controls() -> None:
     assert "not calibrated" not in said
 
 
+def uncalibrated(finding: Finding) -> Finding:
+    """Return the finding of an attack that gives no alarm, as it cannot keep its rate."""
+    assert finding.claimed.timeline is not None
+    timeline = replace(finding.claimed.timeline, threshold=None, alarm=None)
+    return replace(finding, claimed=replace(finding.claimed, timeline=timeline))
+
+
 def test_states_how_often_an_attack_is_not_calibrated() -> None:
     findings = shift_findings("none", "tracker", 9.0, runs=20)
-    silent = [
-        replace(one, timeline=replace(one.timeline, threshold=None, alarm=None))
-        if one.cell.seed < 5
-        else one
-        for one in findings
-    ]
+    silent = [uncalibrated(one) if one.cell.seed < 5 else one for one in findings]
     said = words(shift_audit(silent))
     assert "In 25.0 % of runs it is not calibrated" in said
-    nowhere = [
-        replace(one, timeline=replace(one.timeline, threshold=None, alarm=None))
-        for one in findings
-    ]
+    nowhere = [uncalibrated(one) for one in findings]
     said = words(shift_audit(nowhere))
     assert "In 100.0 % of runs it is not calibrated" in said
     assert "states no threshold" not in said

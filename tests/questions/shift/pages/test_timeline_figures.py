@@ -9,6 +9,7 @@ from overheard.core.claims import Timeline
 from overheard.core.parties import client
 from overheard.drawing.figures import ReportFigure
 from overheard.findings.audit import Audit
+from overheard.findings.finding import ClaimRow
 from overheard.questions.shift.pages.timeline_figures import (
     MAX_ATTACKS,
     MAX_TARGETS,
@@ -33,7 +34,7 @@ def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:
 
 def test_draws_at_most_the_maximum_number_of_targets() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
-    findings = [replace(bare, target=client(number)) for number in range(20)]
+    findings = [replace(bare, about=(client(number),)) for number in range(20)]
     (report_figure,) = report_figures(shift_audit(findings))
     assert len(report_figure.panels) == MAX_TARGETS
 
@@ -55,7 +56,7 @@ def test_the_table_lists_the_drawn_values() -> None:
     assert planned[2] == str(SINCE)
     assert control[2] == "–"
     assert set(threshold[5:]) == {"3.0"}
-    timeline = findings[0].timeline
+    timeline = findings[0].claimed.timeline
     assert timeline is not None
     assert float(planned[5 + SINCE]) == pytest.approx(timeline.statistic[SINCE], abs=0.06)
 
@@ -86,7 +87,9 @@ def test_draws_a_run_without_a_control_but_no_control_alone() -> None:
 
 def test_draws_an_empty_panel_for_evidence_without_rounds() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
-    (report_figure,) = report_figures(shift_audit([replace(bare, timeline=Timeline())]))
+    (report_figure,) = report_figures(
+        shift_audit([replace(bare, claimed=ClaimRow(timeline=Timeline()))])
+    )
     assert len(report_figure.panels) == 1
     assert len(report_figure.table.headers) == 5
 

@@ -7,7 +7,7 @@ import pytest
 
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ClaimRow, Finding
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.shift.statistics.detection import detection_rows
 from tests.auditing.shift_findings import ROUNDS, peak_finding, peak_findings, shift_finding
@@ -124,9 +124,11 @@ def test_exact_controls_have_rows_of_their_own() -> None:
 
 def silent(finding: Finding) -> Finding:
     """Return the finding of an attack that states a rate and no threshold."""
-    assert finding.timeline is not None
-    timeline = replace(finding.timeline, threshold=None, false_alarm_rate=0.1, alarm=None)
-    return replace(finding, timeline=timeline)
+    assert finding.claimed.timeline is not None
+    timeline = replace(
+        finding.claimed.timeline, threshold=None, false_alarm_rate=0.1, alarm=None
+    )
+    return replace(finding, claimed=ClaimRow(timeline=timeline))
 
 
 def test_rates_are_over_runs_with_a_threshold_and_the_others_are_counted() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from overheard.core.claims import Timeline
 from overheard.core.parties import client
 from overheard.findings.control_draws import ControlDraws
-from overheard.findings.finding import Finding
+from overheard.findings.finding import ClaimRow, Finding
 from overheard.questions.shift.statistics.pairs import (
     evidence_at_shift,
     headline_draws,
@@ -32,7 +32,7 @@ def test_pairs_share_seed_and_target() -> None:
 
 def of_kind(finding: Finding, control: ControlDraws, number: int = 0) -> Finding:
     cell = replace(finding.cell, is_control=True, control=control, control_number=number)
-    return replace(finding, cell=cell, true_since=None)
+    return replace(finding, cell=cell, true=ClaimRow())
 
 
 def test_the_headline_is_against_natural_controls_and_the_exact_ones_are_apart() -> None:
@@ -80,16 +80,17 @@ def test_peak_evidence_is_over_all_rounds_and_the_other_is_at_the_shift() -> Non
 
 
 def test_takes_the_next_round_if_the_true_one_has_no_statistic() -> None:
-    shifted = replace(shift_finding((0, 0, 0, 0)), timeline=Timeline((0, 3), (1.0, 6.0)))
+    late, early = Timeline((0, 3), (1.0, 6.0)), Timeline((0, 1), (1.0, 6.0))
+    shifted = replace(shift_finding((0, 0, 0, 0)), claimed=ClaimRow(timeline=late))
     control = replace(
-        shift_finding((0, 0, 0, 0), is_control=True), timeline=Timeline((0, 1), (1.0, 6.0))
+        shift_finding((0, 0, 0, 0), is_control=True), claimed=ClaimRow(timeline=early)
     )
     evidence = evidence_at_shift(pair_runs([shifted, control]))
     assert (evidence.shifted[0], evidence.control[0]) == (6.0, -inf)
 
 
 def test_a_missing_statistic_is_the_least_evidence() -> None:
-    empty = replace(shift_finding((0, 0, 0, 0)), timeline=Timeline())
+    empty = replace(shift_finding((0, 0, 0, 0)), claimed=ClaimRow(timeline=Timeline()))
     evidence = peak_evidence(pair_runs([empty, peak_finding(-5.0, seed=0, is_control=True)]))
     assert evidence.shifted[0] < evidence.control[0]
 

@@ -62,10 +62,10 @@ def test_users_are_permuted_alike_in_all_runs():
     ("found", "why"),
     [
         ([], "no claim was checked"),
-        ([replace(leaking()[0], is_checked=False)], "no claim was checked"),
+        ([replace(leaking()[0], true=None)], "no claim was checked"),
         ([about(leaking()[0], COHORT)], "a claim about all clients together"),
         (leaking()[:3], "some clients have no claim"),
-        ([replace(one, redrawn_fits=()) for one in leaking()], "some clients have no claim"),
+        ([replace(one, fits=()) for one in leaking()], "some clients have no claim"),
     ],
 )
 def test_states_why_there_is_no_test(found, why):
@@ -74,7 +74,7 @@ def test_states_why_there_is_no_test(found, why):
 
 def test_mean_against_others_leaves_out_the_own_client():
     assert mean_against_others(leaking()) == pytest.approx(0.1)
-    assert mean_against_others([replace(leaking()[0], redrawn_fits=())]) is None
+    assert mean_against_others([replace(leaking()[0], fits=())]) is None
 
 
 def test_order_of_clients_is_by_number():

@@ -78,7 +78,9 @@ def count_by_value(findings: Iterable[Finding]) -> tuple[AttributeCounts, ...]:
 def _count_run(findings: Sequence[Finding]) -> AttributeCounts:
     # A true value outside the candidates has an index beyond them.
     true = [
-        dict(enumerate(finding.candidates)).get(int(np.argmax(finding.true)), "")
+        dict(enumerate(finding.claimed.candidates)).get(
+            int(np.argmax(finding.true_numbers)), ""
+        )
         for finding in findings
     ]
     _, value = np.unique(true, return_inverse=True)

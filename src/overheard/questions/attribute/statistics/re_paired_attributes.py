@@ -34,11 +34,11 @@ def re_pair_attributes(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     fits, values = [], []
     for members in by_attack.values():
         value_of = {people[finding.true_user]: _true_value(finding) for finding in members}
-        names = members[0].candidates if members else ()
+        names = members[0].claimed.candidates if members else ()
         values.append([value_of.get(number) for number in range(len(people))])
         fits.append(
             attribute_fits(
-                np.array([finding.claimed for finding in members])[None],
+                np.array([finding.claimed.numbers for finding in members])[None],
                 np.array([people[finding.true_user] for finding in members]),
                 np.array([seeds[finding.cell.seed] for finding in members]),
                 np.array([names.index(v) if v in names else -1 for v in values[-1]]),
@@ -53,8 +53,8 @@ def re_pair_attributes(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
 
 def _true_value(finding: Finding) -> str | None:
     """Return the true value; None if the attack does not consider it."""
-    place = int(np.argmax(finding.true))
-    return finding.candidates[place] if place < len(finding.candidates) else None
+    place, candidates = int(np.argmax(finding.true_numbers)), finding.claimed.candidates
+    return candidates[place] if place < len(candidates) else None
 
 
 def attribute_fits(

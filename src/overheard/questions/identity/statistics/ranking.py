@@ -71,7 +71,7 @@ def build_rankings(findings: Iterable[Finding]) -> tuple[Ranking, ...]:
     """
     by_seed: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.candidates and finding.true_user is not None:
+        if finding.claimed.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
     all_runs = (_build_ranking(seed, group) for seed, group in sorted(by_seed.items()))
     return tuple(ranking for ranking in all_runs if ranking.known_count)
@@ -95,12 +95,16 @@ def _build_ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
         for user, finding in zip(true, findings, strict=True)
         if any(score.name == "top1" for score in finding.scores)
     }
-    candidate_sets = {finding.candidates for finding in findings}
+    candidate_sets = {finding.claimed.candidates for finding in findings}
     named = [name for candidates in candidate_sets for name in candidates]
     users = tuple(sorted({*named, *known}))
     people = (*sorted(known), *sorted(set(true) - known))
     index = {user: place for place, user in enumerate(people)}
-    unknown = [finding.none_of_them for finding in findings if finding.none_of_them is not None]
+    unknown = [
+        finding.claimed.none_of_them
+        for finding in findings
+        if finding.claimed.none_of_them is not None
+    ]
     return Ranking(
         seed,
         users,
@@ -119,10 +123,10 @@ def _score_matrix(
     column_of = {user: column for column, user in enumerate(users)}
     columns = {
         candidates: np.array([column_of[user] for user in candidates])
-        for candidates in {finding.candidates for finding in findings}
+        for candidates in {finding.claimed.candidates for finding in findings}
     }
     for row, finding in enumerate(findings):
-        scores[row, columns[finding.candidates]] = finding.claimed
+        scores[row, columns[finding.claimed.candidates]] = finding.claimed.numbers
     return scores
 
 

@@ -25,7 +25,7 @@ def re_pair_identities(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     attacker does not know are left out.
     """
     by_attack = {
-        attack: [one for one in members if one.true_user in one.candidates]
+        attack: [one for one in members if one.true_user in one.claimed.candidates]
         for attack, members in planned_by_attack(findings).items()
     }
     planned = [finding for members in by_attack.values() for finding in members]
@@ -46,14 +46,14 @@ def _fits(
     """Return the fits of one attack, summed over runs; runs may have other known users."""
     by_run: dict[tuple[int, tuple[str, ...]], list[Finding]] = defaultdict(list)
     for finding in members:
-        by_run[finding.cell.seed, finding.candidates].append(finding)
+        by_run[finding.cell.seed, finding.claimed.candidates].append(finding)
     fits = (
         np.zeros((len(people), len(people))) if members else np.full((len(people),) * 2, np.nan)
     )
     for (_, candidates), in_run in by_run.items():
         place_of = {user: place for place, user in enumerate(candidates)}
         fits += identity_fits(
-            np.array([finding.claimed for finding in in_run])[None],
+            np.array([finding.claimed.numbers for finding in in_run])[None],
             np.array([people[str(finding.true_user)] for finding in in_run]),
             np.zeros(len(in_run), dtype=np.int64),
             np.array([place_of.get(user, -1) for user in people]),

@@ -39,7 +39,9 @@ def _claims_figure(
     shown_findings = _furthest_from_guess(findings)
     guess = select_guess(findings[0])
     bars = (0.0,) * len(class_names) if guess is None else guess[1]
-    top = max(max(*bars, *one.claimed, *(one.high or ())) for one in shown_findings)
+    top = max(
+        max(*bars, *one.claimed.numbers, *(one.claimed.high or ())) for one in shown_findings
+    )
     label = make_printable(threat_result.labels[attack])
     where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
     names = {
@@ -57,7 +59,7 @@ def _claims_figure(
         shares_legend(
             "" if guess is None else "uninformed guess",
             f"{LEVEL_TEXT} interval of the claim"
-            if any(one.low is not None for one in shown_findings)
+            if any(one.claimed.low is not None for one in shown_findings)
             else "",
             f"Legend: {where}",
         ),
@@ -67,7 +69,7 @@ def _claims_figure(
                 shares_chart(
                     class_names,
                     bars,
-                    one.claimed,
+                    one.claimed.numbers,
                     stated_interval(one),
                     top,
                     f"Guessed and inferred shares of {names[one.target]}: {where}",
@@ -84,7 +86,7 @@ def _claims_figure(
                         f"Uninformed guess: {make_printable(name)}",
                         *(format_number(100 * one) for one in shares),
                     )
-                    for name, shares in findings[0].blind.items()
+                    for name, shares in findings[0].guesses.items()
                 ),
                 *((names[one.target], *_cells(one)) for one in shown_findings),
             ),
@@ -97,7 +99,7 @@ def _claims_figure(
 def _caption(findings: Sequence[Finding], shown: int) -> str:
     guess = select_guess(findings[0])
     bar = "" if guess is None else f"Bar: uninformed guess ({make_printable(guess[0])}). "
-    has_intervals = any(one.low is not None for one in findings)
+    has_intervals = any(one.claimed.low is not None for one in findings)
     line = f" Line: its {LEVEL_TEXT} interval." if has_intervals else ""
     omission = (
         f" Shown: the {shown} of {len(findings)} clients whose inferred shares differ most "
@@ -111,11 +113,13 @@ def _caption(findings: Sequence[Finding], shown: int) -> str:
 def _cells(finding: Finding) -> list[str]:
     bounds = stated_interval(finding)
     if bounds is None:
-        return [format_number(100 * share) for share in finding.claimed]
+        return [format_number(100 * share) for share in finding.claimed.numbers]
     return [
         f"{format_number(100 * share)} ({format_number(100 * low)} to "
         f"{format_number(100 * high)})"
-        for share, low, high in zip(finding.claimed, bounds.low, bounds.high, strict=True)
+        for share, low, high in zip(
+            finding.claimed.numbers, bounds.low, bounds.high, strict=True
+        )
     ]
 
 
@@ -123,6 +127,8 @@ def _furthest_from_guess(findings: Sequence[Finding]) -> Sequence[Finding]:
     guess = select_guess(findings[0])
     if len(findings) <= MAX_TARGETS or guess is None:
         return findings[:MAX_TARGETS]
-    distances = np.abs(np.array([one.claimed for one in findings]) - np.array(guess[1])).sum(1)
+    distances = np.abs(
+        np.array([one.claimed.numbers for one in findings]) - np.array(guess[1])
+    ).sum(1)
     furthest = np.sort(np.argsort(-distances, kind="stable")[:MAX_TARGETS])
     return [findings[index] for index in furthest]

@@ -65,8 +65,10 @@ class LabelSharesPages(QuestionPages):
         shares = [
             (abs(claimed - guessed), one, label, claimed, guessed)
             for one in threat_result.unchecked_claims
-            if (guess := select_guess(one)) and len(guess[1]) == len(one.claimed)
-            for label, (claimed, guessed) in enumerate(zip(one.claimed, guess[1], strict=True))
+            if (guess := select_guess(one)) and len(guess[1]) == len(one.claimed.numbers)
+            for label, (claimed, guessed) in enumerate(
+                zip(one.claimed.numbers, guess[1], strict=True)
+            )
         ]
         if not shares:
             return ""

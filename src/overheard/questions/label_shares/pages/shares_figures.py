@@ -34,7 +34,7 @@ def shares_figures(
 
 def _has_shares(attack_result: AttackResult, classes: int) -> bool:
     return "l1" in attack_result.rows_by_score and all(
-        len(finding.claimed) == len(finding.true) == classes
+        len(finding.claimed.numbers) == len(finding.true_numbers) == classes
         for finding in attack_result.findings
     )
 
@@ -44,7 +44,10 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
     seed = min(finding.cell.seed for finding in attack_result.findings)
     findings = [finding for finding in attack_result.findings if finding.cell.seed == seed]
     shown_findings = _most_different(findings)
-    top = max(max(*one.true, *one.claimed, *(one.high or ())) for one in shown_findings)
+    top = max(
+        max(*one.true_numbers, *one.claimed.numbers, *(one.claimed.high or ()))
+        for one in shown_findings
+    )
     has_intervals = any(stated_interval(finding) is not None for finding in shown_findings)
     names = {
         one.target: name_target(one.target, threat_result.observers) for one in shown_findings
@@ -71,8 +74,8 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
                 names[finding.target],
                 shares_chart(
                     class_names,
-                    finding.true,
-                    finding.claimed,
+                    finding.true_numbers,
+                    finding.claimed.numbers,
                     stated_interval(finding),
                     top,
                     f"True and inferred shares of {names[finding.target]}: {where}",
@@ -93,15 +96,15 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
 
 def stated_interval(finding: Finding) -> Interval | None:
     """Return the attack's intervals of the shares; None if it states none."""
-    if finding.low is None or finding.high is None:
+    if finding.claimed.low is None or finding.claimed.high is None:
         return None
-    return Interval(finding.low, finding.high)
+    return Interval(finding.claimed.low, finding.claimed.high)
 
 
 def _cells(finding: Finding) -> list[str]:
     cells = [
         f"{format_number(100 * true)} → {format_number(100 * claimed)}"
-        for true, claimed in zip(finding.true, finding.claimed, strict=True)
+        for true, claimed in zip(finding.true_numbers, finding.claimed.numbers, strict=True)
     ]
     bounds = stated_interval(finding)
     if bounds is None:
@@ -116,7 +119,7 @@ def _most_different(findings: Sequence[Finding]) -> Sequence[Finding]:
     """Select the findings whose true shares are furthest from the mean, in given order."""
     if len(findings) <= MAX_TARGETS:
         return findings
-    true = np.array([finding.true for finding in findings])
+    true = np.array([finding.true_numbers for finding in findings])
     distances = np.abs(true - true.mean(0)).sum(1)  # (clients,)
     furthest = np.sort(np.argsort(-distances, kind="stable")[:MAX_TARGETS])
     return [findings[index] for index in furthest]

@@ -28,7 +28,7 @@ def re_pair_shares(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     """Return how well the claims fit the true shares, and other possible ones.
 
     In a simulation the others are those of partitions drawn anew, the same ones for all attacks
-    (`Finding.redrawn_fits`); a partition of a number counts for all runs together. In a
+    (`Finding.fits`); a partition of a number counts for all runs together. In a
     recording, and if the plan states the shares of each client, clients are permuted within a
     run, and alike in all runs. The cohorts of several runs are then permuted between runs.
     """
@@ -36,11 +36,11 @@ def re_pair_shares(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     planned = [finding for members in by_attack.values() for finding in members]
     if not planned:
         return no_test("no claim was checked")
-    sizes = {len(finding.redrawn_fits) for finding in planned}
+    sizes = {len(finding.fits) for finding in planned}
     if len(sizes) > 1 or 0 in sizes:
         return _permute_clients(planned, list(by_attack), seed)
     fits = [
-        np.sum([finding.redrawn_fits for finding in members], axis=0)
+        np.sum([finding.fits for finding in members], axis=0)
         if members
         else np.full(max(sizes), np.nan)
         for members in by_attack.values()
@@ -54,7 +54,7 @@ def _share_of_equal_partitions(planned: Sequence[Finding]) -> float:
     They fit every claim as well as the true one, which is counted. Where few users are
     permuted, there are many of them.
     """
-    fits = np.array([finding.redrawn_fits for finding in planned])  # (claims, partitions)
+    fits = np.array([finding.fits for finding in planned])  # (claims, partitions)
     is_equal = np.isclose(fits, fits[:, :1], rtol=TIE, atol=0, equal_nan=True)
     return float(is_equal.all(0).mean())
 
@@ -64,7 +64,7 @@ def _permute_clients(
 ) -> RePairedFits:
     is_cohort = planned[0].target == COHORT
     targets = list(dict.fromkeys((finding.cell.seed, finding.target) for finding in planned))
-    truths = {(finding.cell.seed, finding.target): finding.true for finding in planned}
+    truths = {(finding.cell.seed, finding.target): finding.true_numbers for finding in planned}
     # Cohorts are exchanged between runs, clients within a run.
     run_of = {place: 0 if is_cohort else place[0] for place in targets}
     clients = _clients_of(planned)
@@ -73,7 +73,7 @@ def _permute_clients(
     unit_numbers = np.array([units[unit_of[place]] for place in targets])
     run_numbers = np.array([runs[run_of[place]] for place in targets])
     # A client with several pseudonyms may hold other data under each: take the mean.
-    true_shares = np.zeros((len(runs), len(units), len(planned[0].true)))
+    true_shares = np.zeros((len(runs), len(units), len(planned[0].true_numbers)))
     counts = np.zeros((len(runs), len(units), 1))
     np.add.at(true_shares, (run_numbers, unit_numbers), [truths[place] for place in targets])
     np.add.at(counts, (run_numbers, unit_numbers), 1)
@@ -107,7 +107,7 @@ def _clients_of(
         if finding.client:
             client_of[run, target] = Party(finding.client)
             continue
-        known = alike[run, finding.true]
+        known = alike[run, finding.true_numbers]
         same = next((one for one in known if not rounds_of[run, one] & sent), target)
         if same == target:
             known.append(target)
@@ -120,8 +120,8 @@ def _claims(
     planned: Sequence[Finding], attacks: Sequence[str], targets: Sequence[tuple[int, Party]]
 ) -> Float[np.ndarray, "attacks targets classes"]:
     place_of = {place: number for number, place in enumerate(targets)}
-    claims = np.full((len(attacks), len(targets), len(planned[0].true)), np.nan)
+    claims = np.full((len(attacks), len(targets), len(planned[0].true_numbers)), np.nan)
     for finding in planned:
         place = place_of[finding.cell.seed, finding.target]
-        claims[attacks.index(finding.cell.attack), place] = finding.claimed
+        claims[attacks.index(finding.cell.attack), place] = finding.claimed.numbers
     return claims

@@ -54,8 +54,8 @@ class MembershipPages(QuestionPages):
 
     def describe_claim(self, finding: Finding) -> str:
         """State how many records are claimed as members."""
-        members = sum(score > 0 for score in finding.claimed)
-        return f"{members} of {len(finding.claimed)} records claimed as members"
+        members = sum(score > 0 for score in finding.claimed.numbers)
+        return f"{members} of {len(finding.claimed.numbers)} records claimed as members"
 
     def terms(self) -> tuple[Term, ...]:
         """Explain members, non-members and the ranking of pairs."""

@@ -84,14 +84,14 @@ class _Records:
     def __init__(
         self, findings: Sequence[Finding], attacks: Sequence[str], run: ArmRun
     ) -> None:
-        knows_labels = len(run.record_labels) == len(findings[0].true)
+        knows_labels = len(run.record_labels) == len(findings[0].true_numbers)
         self.exchange: RecordExchange = (
             run.record_exchange if knows_labels or run.record_exchange == "all" else "none"
         )
         targets = list(dict.fromkeys(finding.target for finding in findings))
-        owners = np.full(len(findings[0].true), NOT_COUNTED)
+        owners = np.full(len(findings[0].true_numbers), NOT_COUNTED)
         for finding in findings:
-            true = np.array(finding.true)
+            true = np.array(finding.true_numbers)
             owners[true < 0] = NON_MEMBER
             owners[true > 0] = targets.index(finding.target)
         self._is_counted = owners != NOT_COUNTED
@@ -102,7 +102,7 @@ class _Records:
             else np.zeros(len(self.owners), dtype=np.int64)
         )
         self._ranks = record_ranks(
-            np.array([finding.claimed for finding in findings])[:, self._is_counted]
+            np.array([finding.claimed.numbers for finding in findings])[:, self._is_counted]
         )
         self._targets = np.array([targets.index(finding.target) for finding in findings])
         self._attacks = np.array([attacks.index(finding.cell.attack) for finding in findings])

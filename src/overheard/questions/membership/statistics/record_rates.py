@@ -89,7 +89,9 @@ def estimate_record_rates(findings: Sequence[Finding]) -> RecordRates:
 
 def _scores_of(finding: Finding, kind: int) -> NDArray[np.float64]:
     """Return the scores of records of this kind: 1 = members, -1 = non-members."""
-    scores: NDArray[np.float64] = np.array(finding.claimed)[np.array(finding.true) == kind]
+    scores: NDArray[np.float64] = np.array(finding.claimed.numbers)[
+        np.array(finding.true_numbers) == kind
+    ]
     return scores
 
 

@@ -70,8 +70,8 @@ class _Run:
         self.scores = np.full((len(attacks), len(targets), len(targets)), np.nan)
         for finding in findings:
             attack = attacks.index(finding.cell.attack)
-            places = [targets.get(Party(other), -1) for other in finding.candidates]
-            for place, score in zip(places, finding.claimed, strict=True):
+            places = [targets.get(Party(other), -1) for other in finding.claimed.candidates]
+            for place, score in zip(places, finding.claimed.numbers, strict=True):
                 if place >= 0:
                     self.scores[attack, targets[finding.target], place] = score
 

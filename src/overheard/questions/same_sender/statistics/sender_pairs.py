@@ -16,7 +16,7 @@ def collect_sender_pairs(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]
     """
     by_seed: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.candidates and finding.true_user is not None:
+        if finding.claimed.candidates and finding.true_user is not None:
             by_seed[finding.cell.seed].append(finding)
     runs = (_collect_run(run) for _, run in sorted(by_seed.items()))
     return tuple(run for run in runs if run.has_both_kinds)
@@ -25,13 +25,15 @@ def collect_sender_pairs(findings: Iterable[Finding]) -> tuple[ScoredPairs, ...]
 def _collect_run(findings: Sequence[Finding]) -> ScoredPairs:
     users = [finding.true_user for finding in findings]
     matched = dict.fromkeys(
-        user for user, finding in zip(users, findings, strict=True) if max(finding.true) > 0
+        user
+        for user, finding in zip(users, findings, strict=True)
+        if max(finding.true_numbers) > 0
     )
     ordered = list(dict.fromkeys([*matched, *users]))
-    sizes = [len(finding.claimed) for finding in findings]
+    sizes = [len(finding.claimed.numbers) for finding in findings]
     return ScoredPairs(
-        np.concatenate([finding.claimed for finding in findings]),
-        np.concatenate([finding.true for finding in findings]) > 0,
+        np.concatenate([finding.claimed.numbers for finding in findings]),
+        np.concatenate([finding.true_numbers for finding in findings]) > 0,
         np.repeat([ordered.index(user) for user in users], sizes),
         len(matched),
         len(ordered) - len(matched),

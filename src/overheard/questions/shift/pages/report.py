@@ -74,9 +74,9 @@ class ShiftPages(QuestionPages):
 
     def describe_claim(self, finding: Finding) -> str:
         """State the alarm and the claimed first round of new data."""
-        if finding.timeline is None:
+        if finding.claimed.timeline is None:
             return candidate_words(finding)
-        alarm, since = finding.timeline.alarm, finding.timeline.since
+        alarm, since = finding.claimed.timeline.alarm, finding.claimed.timeline.since
         raised = "no alarm" if alarm is None else f"alarm in round {alarm}"
         if since is None:
             return raised
@@ -124,7 +124,7 @@ _BOTH_NOTE = (
 
 def _controls_note(audit: Audit) -> str:
     """Explain the controls that were run, those of the headline first."""
-    found = [finding for finding in audit.findings if finding.timeline is not None]
+    found = [finding for finding in audit.findings if finding.claimed.timeline is not None]
     headline = headline_draws(found)
     has_both = headline == "natural" and any(one.cell.control == "exact" for one in found)
     return f"{_NOTE}{_KIND_NOTES[headline]}{_BOTH_NOTE if has_both else ''}"

@@ -67,7 +67,7 @@ def _findings_by_attack(
     for finding in findings:
         cell = finding.cell
         target_kind = "cohort" if finding.target == COHORT else "clients"
-        if finding.timeline is not None and threat == (
+        if finding.claimed.timeline is not None and threat == (
             cell.arm,
             cell.observers,
             cell.question,
@@ -128,7 +128,7 @@ def _select_timelines(
     """
     draws = headline_draws(found)
     controls = {
-        (finding.cell.seed, finding.target): finding.timeline
+        (finding.cell.seed, finding.target): finding.claimed.timeline
         for finding in found
         if finding.cell.is_control
         and (finding.cell.control, finding.cell.control_number) == (draws, 0)
@@ -146,11 +146,11 @@ def _select_timelines(
         _DrawnTimeline(
             f"{_capitalise(name_target(finding.target, observers))}, seed {finding.cell.seed}",
             finding,
-            finding.timeline,
+            finding.claimed.timeline,
             controls.get((finding.cell.seed, finding.target)),
         )
         for finding in selected
-        if finding.timeline is not None
+        if finding.claimed.timeline is not None
     ]
 
 

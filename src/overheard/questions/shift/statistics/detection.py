@@ -77,7 +77,7 @@ def detection_rows(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, .
     """
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.timeline is not None:
+        if finding.claimed.timeline is not None:
             groups[row_group(finding.cell)].append(finding)
     return tuple(row for members in groups.values() for row in _rows(members, seed))
 

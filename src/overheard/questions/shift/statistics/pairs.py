@@ -59,11 +59,11 @@ def pair_runs(
     controls = defaultdict[tuple[int, Party], list[Timeline]](list)
     for finding in findings:
         is_wanted = finding.cell.is_control and finding.cell.control == kind
-        if is_wanted and finding.timeline is not None:
-            controls[finding.cell.seed, finding.target].append(finding.timeline)
+        if is_wanted and finding.claimed.timeline is not None:
+            controls[finding.cell.seed, finding.target].append(finding.claimed.timeline)
     run_pairs = []
     for finding in findings:
-        cell, since, shifted = finding.cell, finding.true_since, finding.timeline
+        cell, since, shifted = finding.cell, finding.true_since, finding.claimed.timeline
         own = controls.get((cell.seed, finding.target))
         if cell.is_control or since is None or shifted is None or own is None:
             continue

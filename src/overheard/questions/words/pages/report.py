@@ -155,24 +155,27 @@ def example_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     findings = [
         finding
         for finding in threat_result.attack_results[0].findings
-        if finding.candidates and sum(finding.true) > 0
+        if finding.claimed.candidates and sum(finding.true_numbers) > 0
     ]
     if threat_result.verdict != "leaks" or not findings:
         return ()
-    best = max(findings, key=lambda finding: sum(finding.true))
+    best = max(findings, key=lambda finding: sum(finding.true_numbers))
     correct = [
-        word for word, is_used in zip(best.candidates, best.true, strict=True) if is_used > 0
+        word
+        for word, is_used in zip(best.claimed.candidates, best.true_numbers, strict=True)
+        if is_used > 0
     ]
     return (
         f"For {name_target(best.target, threat_result.observers)}, {len(correct)} of the "
-        f"{len(best.candidates)} words that the attack lists are used, such as "
+        f"{len(best.claimed.candidates)} words that the attack lists are used, such as "
         f"{_quote(correct[:MOST_EXAMPLES])}.",
     )
 
 
 def first_words(finding: Finding) -> str:
     """Return the first words of a claim, in quotation marks; without any, a dash."""
-    return _quote(finding.candidates[:MOST_EXAMPLES]) if finding.candidates else NO_NUMBER
+    words = finding.claimed.candidates
+    return _quote(words[:MOST_EXAMPLES]) if words else NO_NUMBER
 
 
 def _quote(words: Iterable[str]) -> str:

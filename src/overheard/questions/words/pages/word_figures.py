@@ -34,7 +34,11 @@ def share_correct(result: AttackResult) -> Float[np.ndarray, " lengths"]:
 
     Claims that list fewer words than another are continued with their last share.
     """
-    lists = [np.array(one.true) for one in result.findings if one.candidates and one.true]
+    lists = [
+        np.array(one.true_numbers)
+        for one in result.findings
+        if one.claimed.candidates and one.true_numbers
+    ]
     longest = max((len(one) for one in lists), default=0)
     shares = [np.cumsum(one) / np.arange(1, len(one) + 1) for one in lists]
     padded = [np.pad(one, (0, longest - len(one)), mode="edge") for one in shares]

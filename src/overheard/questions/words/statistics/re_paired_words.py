@@ -38,10 +38,7 @@ def re_pair_words(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     if any(finding.target == COHORT for finding in planned):
         return no_test("a claim about all clients together has no others to compare with")
     targets_of = _targets_by_run(planned)
-    if any(
-        len(finding.redrawn_fits) != 1 + len(targets_of[finding.cell.seed])
-        for finding in planned
-    ):
+    if any(len(finding.fits) != 1 + len(targets_of[finding.cell.seed]) for finding in planned):
         return no_test("some clients have no claim, or are too many to compare with each other")
     unit_of = _number_units(planned)
     runs = number_values(run for run, _ in unit_of)
@@ -96,7 +93,7 @@ def _fits_by_unit(
     units: Int[np.ndarray, " targets"] = np.array(
         [unit_of[run, target] for target in targets_of[run]]
     )
-    sums = np.bincount(units, np.array(finding.redrawn_fits[1:]), count)
+    sums = np.bincount(units, np.array(finding.fits[1:]), count)
     members = np.bincount(units, minlength=count)
     with np.errstate(invalid="ignore"):
         means: Float[np.ndarray, " units"] = np.where(members > 0, sums / members, np.nan)
