@@ -91,8 +91,3 @@ def test_a_question_without_pages_says_why_nothing_was_measured(outside: Audit) 
     threat_result = with_verdicts(outside).arm_results[0].threat_results[0]
     assert "Degrees off" in pages.unmeasured_sentence(threat_result)
     assert "Degrees off" in pages.unmeasured_reason()
-
-
-def test_an_unknown_question_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        pages_of("nothing")

@@ -213,7 +213,7 @@ def _attack_result(
     findings: Sequence[Finding],
     question: str,
 ) -> AttackResult:
-    headline = questions()[question].scorer.headline
+    headline = questions()[question].headline
     longest = max((row.rounds for row in rows), key=lambda rounds: (len(rounds), rounds))
     return AttackResult(
         attack,

@@ -117,7 +117,7 @@ class QuestionPages(ABC):
 
     @property
     def _headline_title(self) -> str:
-        return self.question.measure(self.question.scorer.headline).title
+        return self.question.measure(self.question.headline).title
 
 
 @final
@@ -160,7 +160,7 @@ class DefaultQuestionPages(QuestionPages):
 
     def terms(self) -> tuple[Term, ...]:
         """Return the headline score."""
-        headline = self.question.scorer.headline
+        headline = self.question.headline
         meaning = (
             f"Score {make_printable(headline)} of the question "
             f"“{_question_words(self.question.name)}”."

@@ -15,6 +15,7 @@ from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.names import make_printable
 from overheard.findings.number_format import Measure
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.re_paired_fits import RePairedFits, no_test
@@ -70,10 +71,15 @@ class Question(ABC, Generic[C]):
     def scorer(self) -> Scorer[C]:
         """The scorer that compares claims with the ground truth."""
 
+    @property
+    def headline(self) -> str:
+        """The name of the score that one-sentence summaries state."""
+        return self.scorer.headline
+
     @final
     def measure(self, score: str) -> Measure:
         """Return how to display a score; by default its name, without unit or factor."""
-        return self.measures.get(score, Measure(score, "", 1.0))
+        return self.measures.get(score, Measure(make_printable(score), "", 1.0))
 
     def make_facts(
         self, dataset: Dataset, partition: DataPartition, seed: Seed
@@ -204,3 +210,27 @@ def default_question(scorer: Scorer[C]) -> Question[C]:
             return wrapped
 
     return PlainQuestion()
+
+
+def unknown_question(label: str) -> Question[Claim]:
+    """Return a question by its name alone, to show findings without the package of it."""
+
+    @final
+    @dataclass(frozen=True)
+    class UnknownQuestion(Question[Claim]):
+        """A question of which nothing but the name is known."""
+
+        name = label
+        source = ""
+
+        @property
+        def scorer(self) -> Scorer[Claim]:
+            """Nothing: no claim can be scored."""
+            raise LookupError(f"install the package that has the question {label}")
+
+        @property
+        def headline(self) -> str:
+            """What stands for the name of the main score."""
+            return "main score"
+
+    return UnknownQuestion()

@@ -16,7 +16,7 @@ from overheard.core.scorer import Scorer
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.findings.number_format import Measure
-from overheard.findings.question import Question, default_question
+from overheard.findings.question import Question, default_question, unknown_question
 from overheard.findings.score_row import ScoreRow
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
@@ -118,19 +118,19 @@ def questions() -> Mapping[str, Question[Any]]:
     return MappingProxyType(dict(sorted((plain | defined).items())))
 
 
+def question_of_findings(name: str) -> Question[Any]:
+    """Return the question that findings name, which need not be installed."""
+    return questions().get(name) or unknown_question(name)
+
+
 def row_measure(row: ScoreRow) -> Measure:
     """Return how to display the score of a row."""
     return score_measure(row.question, row.score)
 
 
 def score_measure(question: str, score: str) -> Measure:
-    """Return how to display a score of a question; by default on its own scale.
-
-    Raises:
-        KeyError: if the question is unknown.
-
-    """
-    return questions()[question].measure(score)
+    """Return how to display a score of a question; by default on its own scale."""
+    return question_of_findings(question).measure(score)
 
 
 def question_of_attack(attack: Attack[Any]) -> Question[Any]:

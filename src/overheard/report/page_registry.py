@@ -2,7 +2,7 @@
 
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.drawing.question_pages import DefaultQuestionPages, QuestionPages
-from overheard.plans.registries import questions
+from overheard.plans.registries import question_of_findings
 
 PAGES = PluginRegistry[QuestionPages](
     "pages", QuestionPages, "overheard.questions", "pages.report"
@@ -11,10 +11,6 @@ PAGES = PluginRegistry[QuestionPages](
 
 
 def pages_of(question: str) -> QuestionPages:
-    """Return a question's report pages; by default, tables of its scores.
-
-    Raises:
-        KeyError: if the question is unknown.
-
-    """
-    return PAGES.plugins().get(question, DefaultQuestionPages)(questions()[question])
+    """Return a question's report pages; by default, tables of its scores."""
+    pages = PAGES.plugins().get(question, DefaultQuestionPages)
+    return pages(question_of_findings(question))

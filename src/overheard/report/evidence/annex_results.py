@@ -9,14 +9,13 @@ from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate, SummaryRow, VerdictRow
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, Measure, format_number
-from overheard.plans.registries import questions
+from overheard.plans.registries import question_of_findings, score_measure
 from overheard.report.evidence.annex_epsilon import broken_claims_blocks
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,
     observer_words,
     question_words,
-    score_measure,
     target_words,
 )
 from overheard.report.verdict_sentences import badge
@@ -127,7 +126,9 @@ def result_sentence(verdict: VerdictRow) -> str:
 
 def _leak_sentences(findings: FindingsDocument, verdict: VerdictRow) -> str:
     """Return what leaks, the gain beside the margin, and whether the gain may be 0."""
-    measure = score_measure(verdict.question, verdict.score or _headline(verdict.question))
+    measure = score_measure(
+        verdict.question, verdict.score or question_of_findings(verdict.question).headline
+    )
     gain = _gain(measure, verdict.gain)
     sentence = make_printable(verdict.sentence)
     if gain == NO_NUMBER or verdict.gain is None:
@@ -163,7 +164,7 @@ def judged_row(findings: FindingsDocument, verdict: VerdictRow) -> SummaryRow | 
     The strongest attack has the largest gain, over the most rounds that it observed. What it
     gains without telling targets apart does not count.
     """
-    score = verdict.score or _headline(verdict.question)
+    score = _score_of(verdict)
     rows = [one for one in rows_of(findings, verdict) if one.score == score]
     most = max((len(one.rounds) for one in rows), default=0)
     return max(
@@ -187,9 +188,8 @@ def _with(verdicts: Sequence[VerdictRow], *names: str) -> Sequence[VerdictRow]:
     return [one for one in verdicts if one.verdict in names]
 
 
-def _headline(question: str) -> str:
-    known = questions().get(question)
-    return "" if known is None else known.scorer.headline
+def _score_of(verdict: VerdictRow) -> str:
+    return verdict.score or question_of_findings(verdict.question).headline
 
 
 def _gain_for_order(row: SummaryRow) -> float:
@@ -197,7 +197,7 @@ def _gain_for_order(row: SummaryRow) -> float:
 
 
 def _row(findings: FindingsDocument, verdict: VerdictRow) -> tuple[str, ...]:
-    score = verdict.score or _headline(verdict.question)
+    score = _score_of(verdict)
     measure = score_measure(verdict.question, score)
     return (
         f"{make_printable(verdict.arm)}. {observer_words(verdict.observers)}",

@@ -8,9 +8,7 @@ from overheard.core.parties import Party
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.names import make_printable, name_observers, name_other_clients
-from overheard.findings.number_format import Measure
 from overheard.findings.threat_verdict import TargetKind
-from overheard.plans.registries import questions
 from overheard.report.page_registry import pages_of
 
 MAX_ROWS = 200
@@ -45,15 +43,8 @@ def limited_table(
 
 def question_words(question: str) -> str:
     """Return a question in words, whether or not it is installed."""
-    plain = pages_of(question).plain_question if question in questions() else ""
-    words = plain or make_printable(question).replace("_", " ")
+    words = pages_of(question).plain_question or make_printable(question).replace("_", " ")
     return f"{words[:1].lower()}{words[1:]}"
-
-
-def score_measure(question: str, score: str) -> Measure:
-    """Return how to display a score; on its own scale if the question is not installed."""
-    known = questions().get(question)
-    return Measure(make_printable(score), "", 1.0) if known is None else known.measure(score)
 
 
 def observer_words(observers: Sequence[str]) -> str:
