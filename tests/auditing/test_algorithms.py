@@ -132,18 +132,18 @@ def test_an_arm_may_have_its_own_algorithm(tmp_path: Path):
 
 def test_whoever_knows_the_recipe_knows_the_range_of_epochs_but_not_each_clients():
     plan = plan_of(FedAvg(), epochs_range=(2, 4))
-    known = attacker_knowledge(plan.arms[0], 0, inputs_for(plan), SERVER)
+    known = attacker_knowledge(plan.arms[0], SERVER, inputs_for(plan).for_attackers(0))
     assert known.recipe is None
     assert [one.epochs for one in known.candidate_recipes()] == [2, 3, 4]
     fixed = plan_of(FedAvgM())
-    known = attacker_knowledge(fixed.arms[0], 0, inputs_for(fixed), SERVER)
+    known = attacker_knowledge(fixed.arms[0], SERVER, inputs_for(fixed).for_attackers(0))
     assert known.recipe is not None
     assert known.algorithm == FedAvgM()
 
 
 def test_virtual_clients_train_with_the_proximal_term():
     plan = plan_of(PLUGINS["fed_prox"])
-    known = attacker_knowledge(plan.arms[0], 0, inputs_for(plan), SERVER)
+    known = attacker_knowledge(plan.arms[0], SERVER, inputs_for(plan).for_attackers(0))
     assert [one.proximal for one in known.candidate_recipes()] == [0.1]
 
 

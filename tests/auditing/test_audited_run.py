@@ -1,13 +1,16 @@
 """Runs are trained in batches and audited one by one."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from overheard.archive.truth import read_truth
 from overheard.auditing import audited_run
-from overheard.auditing.audited_run import simulate_runs
+from overheard.auditing.audited_run import AuditedRun, simulate_runs
 from overheard.auditing.folder import AuditFolder
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.program import resolve_plan
 from overheard.core.parties import SERVER, client
 from overheard.findings.finding import ArmRun
 from overheard.findings.traffic import Traffic
@@ -15,6 +18,15 @@ from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.plan import ArmPlan, Plan
 from tests.auditing.conftest import inputs_for
 from tests.auditing.plans import NO_DEFENSE, SECURE_AGGREGATION, TINY, replace_tables
+
+
+def simulated(
+    plan: Plan, folder: Path, on_round: Callable[[str, int], None] = lambda *_: None
+) -> Iterator[AuditedRun]:
+    """Train the runs of a plan in a folder."""
+    inputs = inputs_for(plan)
+    program = resolve_plan(plan, inputs.data_digests())
+    return simulate_runs(program, inputs, AuditFolder(folder), on_round)
 
 
 def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
@@ -25,15 +37,8 @@ def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
         replace_tables(TINY, seeds=(5, 3, 4), arms=(SECURE_AGGREGATION, NO_DEFENSE)),
         list[tuple[str, int]](),
     )
-    runs = list(
-        simulate_runs(
-            plan,
-            inputs_for(plan),
-            AuditFolder(tmp_path),
-            lambda what, done: told.append((what, done)),
-        )
-    )
-    assert [(run.observed.name, run.observed.seed) for run in runs] == [
+    runs = list(simulated(plan, tmp_path, lambda what, done: told.append((what, done))))
+    assert [(run.observed.spec.name, run.observed.spec.seed) for run in runs] == [
         (arm, seed) for arm in ("secure aggregation", "no defense") for seed in (5, 3, 4)
     ]
     # Two rounds: of two runs at once they are 2 and 4, of one 1 and 2.
@@ -44,15 +49,17 @@ def test_runs_of_an_arm_train_in_batches_and_keep_the_order_of_seeds(
 
 def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
     plan = replace_tables(TINY, seeds=(0, 1))
-    runs = simulate_runs(plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None)
+    runs = simulated(plan, tmp_path)
     one, other = (run.observed for run in runs)
-    assert one.rounds == other.rounds == (0, 1)
+    assert one.spec.rounds == other.spec.rounds == (0, 1)
     (threat,) = plan.threats
     for name in one.transcript.seen_by(SERVER).broadcasts()[0]:
         starts = [run.transcript.seen_by(SERVER).broadcasts()[0][name] for run in (one, other)]
         # Biases start at nothing in every run.
         assert starts[0].equal(starts[1]) is (not bool(starts[0].any()))
-    mine, theirs = (run.knowledge(threat).auxiliary for run in (one, other))
+    mine, theirs = (
+        attacker_knowledge(run.spec.arm, threat, run.inputs).auxiliary for run in (one, other)
+    )
     assert mine is not None
     assert theirs is not None
     assert not mine.inputs.equal(theirs.inputs)
@@ -61,17 +68,14 @@ def test_each_run_of_a_batch_has_its_own_messages_and_knowledge(tmp_path: Path):
 def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
     tmp_path: Path,
 ):
-    audit_inputs = inputs_for(TINY)
     for _ in ("trained", "opened again"):
-        run = next(
-            simulate_runs(TINY, audit_inputs, AuditFolder(tmp_path), lambda what, done: None)
-        )
+        run = next(simulated(TINY, tmp_path))
         truth = run.truth.truth
         assert truth is not None
         for (number, who), counts in truth.counts.items():
             held = truth.examples_of(who, (number,))
             assert held.label_counts(len(counts)).equal(counts)
-    folder = AuditFolder(tmp_path).run_path(run.observed.name, run.observed.seed)
+    folder = AuditFolder(tmp_path).run_path(run.observed.spec.name, run.observed.spec.seed)
     assert read_truth(folder).partition is None
     assert read_truth(folder).counts.keys() == truth.counts.keys()
 
@@ -81,17 +85,15 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     flip = ArmPlan(name="flip", distillation=Flip(samples=1, batch=10), rounds=3)
     plan = replace_tables(TINY, arms=(flip,))
     assert [arm.name for arm in plan.arms] == ["no defense", "flip"]
-    weights, told = simulate_runs(
-        plan, inputs_for(plan), AuditFolder(tmp_path), lambda *_: None
-    )
-    assert weights.record().defenses == ()
-    (record,) = told.record().defenses
+    weights, told = simulated(plan, tmp_path)
+    assert weights.record.defenses == ()
+    (record,) = told.record.defenses
     assert record.settings == repr(Flip(samples=1, batch=10))
     assert record.enforced_at == "client"
     view = told.observed.transcript.seen_by(SERVER)
-    assert weights.observed.rounds == (0, 1)
-    assert told.observed.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
-    assert told.record().answers == 9
+    assert weights.observed.spec.rounds == (0, 1)
+    assert told.observed.spec.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
+    assert told.record.answers == 9
     counts = weights.truth.truth.counts
     assert told.truth.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
 
@@ -121,5 +123,4 @@ def test_reopening_runs_does_not_change_their_time(tmp_path: Path):
 
 
 def _records(plan: Plan, folder: Path) -> list[ArmRun]:
-    found = simulate_runs(plan, inputs_for(plan), AuditFolder(folder), lambda *_: None)
-    return [run.record() for run in found]
+    return [run.record for run in simulated(plan, folder)]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.auditing.program import refuse_unknown_observers
 from overheard.auditing.run import audit
-from overheard.auditing.work_items import refuse_unknown_observers
 from overheard.core.errors import PlanError
 from overheard.core.needs import METADATA, TRAINED_MODEL, UPDATES
 from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client, late_joiner
@@ -144,9 +144,7 @@ def test_names_that_are_neither_parties_nor_external_observers_are_refused() -> 
     for name in ("late/x", "late", "net"):
         threat = ThreatPlan(observers=(name,), attacks=(MetadataLink(),))
         with pytest.raises(PlanError, match=r"'release' \(the final model\), 'late/ROUND'"):
-            refuse_unknown_observers(
-                replace_tables(TINY, threats=(threat,)), (SERVER, client(0))
-            )
+            refuse_unknown_observers((threat,), (SERVER, client(0)))
 
 
 def test_reasons_name_what_is_missing() -> None:

@@ -15,9 +15,11 @@ from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
+from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.cells import threat_cells
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.recording import (
     digest_of_first_rounds,
@@ -26,6 +28,7 @@ from overheard.auditing.recording import (
 )
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
+from overheard.core.knowledge import Knowledge
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Broadcast, Timestamps, Update, apply_update
 from overheard.core.parties import SERVER, client
@@ -64,6 +67,10 @@ ADAPTIVE = ThreatPlan(
 def copy(recording: Path, tmp_path: Path) -> Path:
     """A copy of the recording that a test may damage."""
     return shutil.copytree(recording, tmp_path / "recording")
+
+
+def known_in(run: AuditedRun, threat: ThreatPlan) -> Knowledge:
+    return attacker_knowledge(run.observed.spec.arm, threat, run.observed.inputs)
 
 
 def test_a_recorded_run_gives_the_findings_of_the_simulation(
@@ -342,14 +349,13 @@ def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: P
     masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
     audit_inputs = inputs_for(TINY)
     heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), audit_inputs, masked)
-    assert heard.observed.knowledge(ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
-    assert heard.record().defenses[0].promise == "as recorded: not verified"
+    assert known_in(heard, ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
+    assert heard.record.defenses[0].promise == "as recorded: not verified"
     with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
         open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), audit_inputs, masked)
     # Who does not know them needs no such arm.
     assert (
-        open_recorded_run(TINY, audit_inputs, masked).observed.knowledge(SERVER_THREAT).defenses
-        is None
+        known_in(open_recorded_run(TINY, audit_inputs, masked), SERVER_THREAT).defenses is None
     )
 
 
@@ -369,7 +375,7 @@ def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
 def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
     audit_inputs = inputs_for(TINY)
     run = open_recorded_run(TINY, audit_inputs, recording)
-    known = run.observed.knowledge(SERVER_THREAT).auxiliary
+    known = known_in(run, SERVER_THREAT).auxiliary
     aside = partition_for_plan(TINY, audit_inputs.dataset, TINY.seeds[0]).auxiliary
     assert known is not None
     assert torch.equal(known.inputs, aside.inputs)
@@ -382,7 +388,7 @@ def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_pa
     told = json.loads(manifest.read_text()) | {"data": ""}
     manifest.write_text(json.dumps(told))
     other = replace_tables(TINY, seeds=(1,))
-    assert open_recorded_run(other, inputs_for(other), elsewhere).observed.rounds
+    assert open_recorded_run(other, inputs_for(other), elsewhere).observed.spec.rounds
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.run import audit
+from overheard.auditing.run_kinds import PLANNED, RunKind
 from overheard.auditing.threat_results import with_verdicts
-from overheard.auditing.work_items import PLANNED, RunKind
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Interval, Timeline
 from overheard.core.errors import NeedsError, OutputError, PlanError

@@ -18,14 +18,14 @@ from overheard.auditing.runs_ahead import (
     _can_be_shared,
     _encode_data,
 )
-from overheard.auditing.work_items import PLANNED
+from overheard.auditing.value_codec import Json
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
-from overheard.learning.workers.job import WorkerTask
+from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.plans.plan import ArmPlan, ThreatPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
@@ -44,11 +44,10 @@ def cells_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
 
 
-def attack_again(folder: Path, arm: str, seed: int) -> None:
-    """Let a worker's job attack a run of a finished audit in this process."""
-    data, bundle = _encode_data(inputs_for(SMALL), seed)
-    job = AttackRun(SMALL.toml(), folder, replace(TWO, workers=1), arm, seed, PLANNED, data)
-    assert job.run(bundle.tensors) == {}
+def attack_again(folder: Path, encoded: tuple[Json, TensorBundle]) -> None:
+    """Let a worker's job attack the last run of the small audit in this process."""
+    data, bundle = encoded
+    assert AttackRun(folder, 3, replace(TWO, workers=1), data).run(bundle.tensors) == {}
 
 
 def test_a_job_stores_the_claims_of_its_run_again(small: FinishedAudit, tmp_path: Path) -> None:
@@ -56,7 +55,7 @@ def test_a_job_stores_the_claims_of_its_run_again(small: FinishedAudit, tmp_path
     shutil.copytree(small.folder, folder)
     for path in cells_of_run(folder, "secure aggregation", 1):
         path.unlink()
-    attack_again(folder, "secure aggregation", 1)
+    attack_again(folder, _encode_data(inputs_for(SMALL), 1))
     assert cells_of(folder) == cells_of(small.folder)
 
 
@@ -81,7 +80,7 @@ def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
     for other in folder.glob("runs/*"):
         if other.name != "secure_aggregation-seed1":
             shutil.rmtree(other)
-    known, bundle = _encode_data(inputs_for(SMALL), 1)
+    encoded = _encode_data(inputs_for(SMALL), 1)
     for name in (
         "run_federations",
         "with_partition",
@@ -91,10 +90,7 @@ def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
         monkeypatch.setattr(audited_run, name, None)
     monkeypatch.setattr(inputs, "load_data", None)
     monkeypatch.setattr(inputs, "partition_for_plan", None)
-    job = AttackRun(
-        SMALL.toml(), folder, replace(TWO, workers=1), "secure aggregation", 1, PLANNED, known
-    )
-    job.run(bundle.tensors)
+    attack_again(folder, encoded)
     for path in cells_of_run(folder, "secure aggregation", 1):
         assert path.read_bytes() == (small.folder / "cells" / path.name).read_bytes()
 

@@ -7,14 +7,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from overheard.auditing.inputs import Resources, load_data, load_inputs, partition_for_plan
+from overheard.auditing.inputs import (
+    AuditInputs,
+    Resources,
+    load_data,
+    load_inputs,
+    partition_for_plan,
+)
 from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.run_kinds import PLANNED, first_control, run_kinds
 from overheard.auditing.simulate import build_federation, simulate
-from overheard.auditing.work_items import PLANNED, first_control, run_kinds
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
-from overheard.core.knowledge import Prior
+from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
@@ -64,6 +70,12 @@ def spoken(transcript: Transcript) -> list[tuple[int, str, dict[str, list[float]
 
 def first_broadcast(transcript: Transcript) -> dict[str, Tensor]:
     return dict(transcript.seen_by(SERVER).broadcasts()[0])
+
+
+def known_to(
+    arm: ArmPlan, threat: ThreatPlan, audit_inputs: AuditInputs, seed: int = 0
+) -> Knowledge:
+    return attacker_knowledge(arm, threat, audit_inputs.for_attackers(seed))
 
 
 def test_the_same_seed_gives_the_same_transcript(tmp_path: Path):
@@ -170,7 +182,7 @@ def test_an_attacker_knows_exactly_what_its_threat_grants(
     knows: tuple[KnownPart, ...], there: set[str]
 ):
     threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows)
-    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(TINY), threat)
+    known = known_to(NO_DEFENSE, threat, inputs_for(TINY))
     for name in ("auxiliary", "build_model", "recipe", "defenses"):
         assert (getattr(known, name) is not None) == (name in there)
     assert known.classes == 10
@@ -178,15 +190,15 @@ def test_an_attacker_knows_exactly_what_its_threat_grants(
 
 def test_there_are_no_auxiliary_examples_unless_the_plan_has_some():
     plan = replace_tables(TINY, data=DATA.model_copy(update={"auxiliary_per_class": None}))
-    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(plan), SERVER_THREAT)
+    known = known_to(NO_DEFENSE, SERVER_THREAT, inputs_for(plan))
     assert known.auxiliary is None
 
 
 def test_only_attackers_that_know_the_defenses_simulate_them():
     audit_inputs, dropout = inputs_for(THREE_ARMS), THREE_ARMS.arms[2]
     adaptive = SERVER_THREAT.model_copy(update={"knows": ("model", "recipe", "defenses")})
-    plain = attacker_knowledge(dropout, 0, audit_inputs, SERVER_THREAT)
-    knowing = attacker_knowledge(dropout, 0, audit_inputs, adaptive)
+    plain = known_to(dropout, SERVER_THREAT, audit_inputs)
+    knowing = known_to(dropout, adaptive, audit_inputs)
     assert plain.build_model is not None
     assert knowing.build_model is not None
     assert "Dropout" not in repr(plain.build_model())
@@ -197,9 +209,9 @@ def test_only_attackers_that_know_the_defenses_simulate_them():
 
 def test_the_attackers_examples_are_the_same_in_every_arm_and_differ_by_seed():
     audit_inputs = inputs_for(TINY)
-    one = attacker_knowledge(NO_DEFENSE, 0, audit_inputs, SERVER_THREAT).auxiliary
-    two = attacker_knowledge(SECURE_AGGREGATION, 0, audit_inputs, SERVER_THREAT).auxiliary
-    other = attacker_knowledge(NO_DEFENSE, 1, audit_inputs, SERVER_THREAT).auxiliary
+    one = known_to(NO_DEFENSE, SERVER_THREAT, audit_inputs).auxiliary
+    two = known_to(SECURE_AGGREGATION, SERVER_THREAT, audit_inputs).auxiliary
+    other = known_to(NO_DEFENSE, SERVER_THREAT, audit_inputs, 1).auxiliary
     assert one is not None
     assert two is not None
     assert other is not None
@@ -214,19 +226,16 @@ def test_the_plan_configures_the_virtual_clients():
     threat = SERVER_THREAT.model_copy(update={"virtual": virtual})
     resources = Resources(device="cpu", workers=3, cluster="local")
     audit_inputs = load_inputs(TINY, resources, MemoryTensorCache())
-    known = attacker_knowledge(NO_DEFENSE, 4, audit_inputs, threat)
+    known = known_to(NO_DEFENSE, threat, audit_inputs, 4)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.compute == ComputeSettings(
         Seed(4).child("bank"), 7, 3, device="cpu", workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
-    other = attacker_knowledge(SECURE_AGGREGATION, 4, audit_inputs, SERVER_THREAT)
+    other = known_to(SECURE_AGGREGATION, SERVER_THREAT, audit_inputs, 4)
     assert known.compute.cache is other.compute.cache is audit_inputs.cache
     assert other.compute.seed == known.compute.seed
-    assert (
-        attacker_knowledge(NO_DEFENSE, 5, audit_inputs, threat).compute.seed
-        != known.compute.seed
-    )
+    assert known_to(NO_DEFENSE, threat, audit_inputs, 5).compute.seed != known.compute.seed
 
 
 def test_known_defenses_change_the_assumed_recipes():
@@ -236,7 +245,7 @@ def test_known_defenses_change_the_assumed_recipes():
 
     def guessed(*knows: KnownPart) -> tuple[Recipe, ...]:
         threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=knows, virtual=guesses)
-        known = attacker_knowledge(smooth, 0, inputs_for(plan), threat)
+        known = known_to(smooth, threat, inputs_for(plan))
         assert known.recipe is None
         return known.candidate_recipes()
 
@@ -247,10 +256,8 @@ def test_known_defenses_change_the_assumed_recipes():
 def test_distortion_changes_auxiliary_examples_only():
     audit_inputs = inputs_for(TINY)
     shifted = SERVER_THREAT.model_copy(update={"auxiliary_shift": 0.5})
-    plain = attacker_knowledge(NO_DEFENSE, 0, audit_inputs, SERVER_THREAT).auxiliary
-    changed_, again = (
-        attacker_knowledge(NO_DEFENSE, 0, audit_inputs, shifted).auxiliary for _ in "12"
-    )
+    plain = known_to(NO_DEFENSE, SERVER_THREAT, audit_inputs).auxiliary
+    changed_, again = (known_to(NO_DEFENSE, shifted, audit_inputs).auxiliary for _ in "12")
     assert plain is not None
     assert changed_ is not None
     assert again is not None
@@ -275,7 +282,7 @@ def other_digits(folder: Path, classes: int = 10) -> ThreatPlan:
 def test_auxiliary_examples_may_come_from_another_data_set(tmp_path: Path):
     threat = other_digits(tmp_path)
     plan = replace_tables(TINY, threats=(threat,))
-    known = attacker_knowledge(NO_DEFENSE, 0, inputs_for(plan), threat).auxiliary
+    known = known_to(NO_DEFENSE, threat, inputs_for(plan)).auxiliary
     assert known is not None
     assert known.label_counts(10).tolist() == [4] * 10
     dealt = partition_for_plan(plan, load_data(plan, HERE), 0).auxiliary
@@ -338,9 +345,7 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     assert run.participants is not None
     assert control.participants is not None
     assert run.participants.users == control.participants.users
-    known = KnownUsers.of(
-        attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT)
-    )
+    known = KnownUsers.of(known_to(plan.arms[0], IDENTITY_THREAT, inputs_for(plan)))
     for who in (run.participants.known, control.participants.known):
         assert list(who.prior_examples) == list(known.prior_examples)
         assert who.shadow_devices == known.shadow_devices
@@ -381,14 +386,11 @@ def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, people=KnownUserSettings())
     shared = replace_tables(plan, data=plan.data.model_copy(update={"background": 20}))
     audit_inputs = inputs_for(shared)
-    known = attacker_knowledge(shared.arms[0], 0, audit_inputs, IDENTITY_THREAT).background
+    known = known_to(shared.arms[0], IDENTITY_THREAT, audit_inputs).background
     dealt = partition_for_plan(shared, audit_inputs.dataset, 0)
     there = build_federation(shared, shared.arms[0], 0, dealt, audit_inputs.dataset.task, HERE)
     assert known is not None
     assert there.background is not None
     assert len(known) == 20
     assert torch.equal(known.inputs, there.background.inputs)
-    assert (
-        attacker_knowledge(plan.arms[0], 0, inputs_for(plan), IDENTITY_THREAT).background
-        is None
-    )
+    assert known_to(plan.arms[0], IDENTITY_THREAT, inputs_for(plan)).background is None

@@ -31,8 +31,7 @@ from overheard.planning.measured_costs import (
     TimedCache,
     measure_attack,
 )
-from overheard.planning.outlook import PlannedView, planned_views
-from overheard.planning.recorded_facts import read_checked_recording
+from overheard.planning.outlook import PlannedView, planned_audit
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
@@ -47,7 +46,6 @@ from tests.auditing.plans import (
     TRAINING,
     replace_tables,
 )
-from tests.planning.conftest import STATED_TASK, ForeignRecording
 
 HERE = Resources(device="cpu", workers=1)
 
@@ -79,7 +77,7 @@ def test_measures_the_training_of_a_network_that_needs_two_examples():
     training = TRAINING.model_copy(update={"model": BatchNormed()})
     plan = SIMULATING.model_copy(update={"training": training})
     inputs = load_inputs(plan, HERE, MemoryTensorCache())
-    assert measured_costs.measure_training(plan, inputs) > 0
+    assert measured_costs.measure_training(inputs) > 0
 
 
 @dataclass
@@ -128,7 +126,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def view_of(plan: Plan) -> PlannedView:
-    (view,) = planned_views(plan, load_inputs(plan, HERE, MemoryTensorCache()), None)
+    (view,) = planned_audit(plan, load_inputs(plan, HERE, MemoryTensorCache()), None).views
     return view
 
 
@@ -141,15 +139,15 @@ def measured(plan: Plan = SIMULATING, cost: CellCost = SECOND) -> MeasuredAudit:
 
     """
     inputs = load_inputs(plan, HERE, MemoryTensorCache())
-    views = planned_views(plan, inputs, None)
+    planned = planned_audit(plan, inputs, None)
     attacks = {}
-    for number, view in enumerate(views):
+    for number, view in enumerate(planned.views):
         for position, attack in enumerate(view.threat.attacks):
             simulation = 0.15 if position == 0 else 0.0
             measured_cost = AttackCost(SECOND, cost, 232, simulation, 1)
             name = view.threat.attack_name(attack)
             attacks[number, name] = MeasuredAttack(measured_cost, 3)
-    return MeasuredAudit(plan, inputs, views, None, 0.0, 1e-3, attacks, ())
+    return MeasuredAudit(planned, inputs, 0.0, 1e-3, attacks, ())
 
 
 def test_the_estimate_counts_virtual_clients_once_for_all_attacks_of_a_threat():
@@ -165,7 +163,9 @@ def test_the_estimate_counts_virtual_clients_once_for_all_attacks_of_a_threat():
 
 def test_the_estimate_follows_fits_that_grow_with_the_number_of_virtual_clients():
     growing = measured(cost=CellCost(1.5, 1.25, 0.1))
-    cost = growing.attacks[0, growing.plan.threats[0].attack_name(Whispers())].cost
+    cost = growing.attacks[
+        0, growing.planned.program.plan.threats[0].attack_name(Whispers())
+    ].cost
     # 1,000 clients are 968 more than 32; 200 more take 0.5, 0.25 and 0.1 s more.
     assert astuple(cost.at(1000)) == pytest.approx((3.42, 2.21, 0.484))
     assert astuple(cost.at(132)) == pytest.approx((1.25, 1.125, 0.05))
@@ -217,9 +217,11 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
     assert (next_one.simulation, last.simulation) == (1.0, 0.0)
 
 
-def test_the_rounds_of_a_recording_count_not_those_of_its_plan(foreign: ForeignRecording):
-    facts = replace(read_checked_recording(foreign(task=STATED_TASK)), rounds=8)
-    audit = replace(measured(), facts=facts)
+def test_the_rounds_of_a_run_count_not_those_of_its_plan():
+    audit = measured()
+    (view,) = audit.planned.views
+    longer = replace(view, run=replace(view.run, rounds=tuple(range(8))))
+    audit = replace(audit, planned=replace(audit.planned, views=(longer,)))
     # 1,000 clients x 8 rounds x 0.15 s.
     assert audit.estimate().seconds > 1200
 
@@ -233,7 +235,7 @@ def test_attacks_that_train_virtual_clients_are_measured_first_and_always(
     threat = VIRTUAL.model_copy(update={"attacks": attacks, "virtual": few})
     plan = replace_tables(SIMULATING, threats=(SERVER_THREAT, threat))
     inputs = load_inputs(plan, HERE, MemoryTensorCache())
-    audit = measure_audit(plan, inputs, planned_views(plan, inputs, None), None)
+    audit = measure_audit(planned_audit(plan, inputs, None), inputs)
     assert {name for _, name in audit.attacks} == {threat.attack_name(attacks[1])}
     assert len(audit.unmeasured) == 3
 

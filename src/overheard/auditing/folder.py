@@ -12,7 +12,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.purge_note import read_purge_note
 from overheard.archive.tensor_cache import FolderTensorCache
-from overheard.auditing.plan_code import DATA
 from overheard.core.errors import OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.folders import remove_folder
@@ -20,6 +19,9 @@ from overheard.disk.reading import parse_toml, read_json_text, read_small_file
 from overheard.disk.writing import is_partial, write_text
 
 ORIGIN = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+
+DATA = "data "
+"""What an origin's names of data begin with; its other names are those of modules."""
 
 RECORDING_LINE = "# recording "
 """How the line begins that names a recording in the text of a folder's plan."""
@@ -41,6 +43,11 @@ def free_folder(plan: Path | None) -> Path:
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
     return folder
+
+
+def run_folder(arm: str, seed: int, suffix: str = "") -> Path:
+    """Return the folder of a run within that of its audit; see `AuditFolder.run_path`."""
+    return Path("runs", f"{arm.replace(' ', '_')}-seed{seed}{suffix}")
 
 
 @final
@@ -131,17 +138,17 @@ class AuditFolder:
             arm: name of the arm.
             seed: seed of the run.
             suffix: what the name ends in: "" for a planned run, "-control" for its first
-                control, see `auditing.work_items.RunKind`.
+                control, see `auditing.run_kinds.RunKind`.
 
         """
-        return self.path / "runs" / f"{arm.replace(' ', '_')}-seed{seed}{suffix}"
+        return self.path / run_folder(arm, seed, suffix)
 
     def changed_origin(self, run: Path, origin: Mapping[str, str]) -> tuple[str, ...]:
         """Return what made a run and differs now: names of data, then modules of code.
 
         Args:
             run: the folder of the run; () is returned if it does not exist.
-            origin: digests of all that the run depends on now, see `plan_code.run_origin`.
+            origin: digests of all that the run depends on now, see `program.run_origin`.
 
         """
         if not run.exists():

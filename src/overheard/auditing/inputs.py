@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
@@ -11,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.auditing.external_auxiliary import draw_external_auxiliary
-from overheard.auditing.work_items import PLANNED, RunKind
+from overheard.auditing.run_kinds import PLANNED, RunKind
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -76,7 +75,7 @@ class AttackerData:
         auxiliary: labelled examples that no client holds.
         elsewhere: examples from other data sets, by the repr of their source.
         background: public examples that everyone has; None = there are none.
-        digest: a digest of all data sets that these are drawn from.
+        digests: the digest of each data set of the plan by its name, the audited one first.
 
     """
 
@@ -84,7 +83,7 @@ class AttackerData:
     auxiliary: Examples
     elsewhere: Mapping[str, Examples]
     background: Examples | None
-    digest: str
+    digests: Mapping[str, str]
 
 
 @final
@@ -94,6 +93,7 @@ class AttackerInputs:
 
     Args:
         plan: the plan of the audit.
+        seed: the seed.
         data: the data that an attacker may hold.
         facts: what it may know of single subjects.
         resources: the compute resources.
@@ -102,6 +102,7 @@ class AttackerInputs:
     """
 
     plan: Plan
+    seed: int
     data: AttackerData
     facts: Facts[KnownFact]
     resources: Resources
@@ -159,6 +160,7 @@ class AuditInputs:
         if seed not in self._attackers:
             self._attackers[seed] = AttackerInputs(
                 self.plan,
+                seed,
                 _attacker_data(self, seed),
                 _known_facts(self, seed),
                 self.resources,
@@ -217,7 +219,7 @@ def _attacker_data(audit_inputs: AuditInputs, seed: int) -> AttackerData:
             if source is not None
         },
         partition.background,
-        combined_digest(audit_inputs.data_digests()),
+        audit_inputs.data_digests(),
     )
 
 
@@ -231,11 +233,6 @@ def _known_facts(audit_inputs: AuditInputs, seed: int) -> Facts[KnownFact]:
             if type(fact) in question.gives:
                 known = known.having(fact)
     return known
-
-
-def combined_digest(digests: Mapping[str, str]) -> str:
-    """Return one digest of named digests, 24 hexadecimal digits."""
-    return blake2b(repr(sorted(digests.items())).encode(), digest_size=12).hexdigest()
 
 
 def _name_source(source: DataSource) -> str:

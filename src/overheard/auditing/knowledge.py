@@ -5,7 +5,7 @@ from functools import partial
 
 from torch import nn
 
-from overheard.auditing.inputs import AttackerData, AttackerInputs, AuditInputs
+from overheard.auditing.inputs import AttackerData, AttackerInputs
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, LocalTraining
@@ -21,19 +21,10 @@ from overheard.learning.initialization import fresh_model
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 
 
-def attacker_knowledge(
-    arm: ArmPlan, seed: int, audit_inputs: AuditInputs, threat: ThreatPlan
-) -> Knowledge:
-    """Return what a threat's attacker knows before it observes the run of an arm and seed."""
-    return knowledge_from(arm, seed, audit_inputs.for_attackers(seed), threat)
-
-
-def knowledge_from(
-    arm: ArmPlan, seed: int, inputs: AttackerInputs, threat: ThreatPlan
-) -> Knowledge:
-    """Return what `attacker_knowledge` does, from the data that attackers may hold alone."""
+def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs) -> Knowledge:
+    """Return what a threat's attacker knows before it observes the run of an arm."""
     plan, resources, data = inputs.plan, inputs.resources, inputs.data
-    knows, virtual = threat.knows, threat.virtual
+    seed, knows, virtual = inputs.seed, threat.knows, threat.virtual
     auxiliary = _auxiliary_examples(seed, threat, data)
     algorithm = plan.algorithm_of(arm)
     recipe = algorithm.local_recipe(plan.training.recipe)

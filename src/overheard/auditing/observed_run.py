@@ -1,15 +1,12 @@
 """What attacks are given of a run: its messages and prior knowledge, and no ground truth."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from overheard.auditing.plan_code import AttackCodes
-from overheard.auditing.work_items import PLANNED, RunKind
-from overheard.core.knowledge import Knowledge
+from overheard.auditing.inputs import AttackerInputs
+from overheard.auditing.program import RunSpec
 from overheard.core.transcript import Transcript
 from overheard.findings.audited_recording import AuditedRecording
-from overheard.plans.plan import ArmPlan, ThreatPlan
 
 
 @final
@@ -18,24 +15,14 @@ class ObservedRun:
     """A run as attacks see it. It holds nothing of the ground truth.
 
     Args:
-        name: the name of its arm in the report; "recorded" for a recording.
-        seed: its seed.
+        spec: the run in the program of the audit, with the attacks on it.
         transcript: all messages of the run.
-        rounds: the rounds with updates, in order.
-        knowledge: returns the attacker's knowledge under a threat.
-        arm: the arm of the plan, with the defenses in force.
-        codes: returns the digests of the code that an attack depends on.
-        kind: whether it is the planned run or one of its controls.
+        inputs: what the knowledge of all attackers is made from.
         recording: what its check proves, if it was recorded; None = it was simulated.
 
     """
 
-    name: str
-    seed: int
+    spec: RunSpec
     transcript: Transcript
-    rounds: tuple[int, ...]
-    knowledge: Callable[[ThreatPlan], Knowledge]
-    arm: ArmPlan
-    codes: AttackCodes
-    kind: RunKind = PLANNED
+    inputs: AttackerInputs
     recording: AuditedRecording | None = None

@@ -23,18 +23,15 @@ class Progress:
 
     Args:
         on_step: the callback; None = no reports.
+        total: the total number of work items.
 
     """
 
-    def __init__(self, on_step: OnStep | None) -> None:
+    def __init__(self, on_step: OnStep | None, total: int = 0) -> None:
         self._done_before_rounds = 0
         self._done = 0
         self._on_step = on_step
-        self._total = 0
-
-    def set_total(self, pieces: int) -> None:
-        """Set the total number of work items."""
-        self._total = pieces
+        self._total = total
 
     def advance(self, what: str) -> None:
         """Count one more work item as done."""

@@ -1,7 +1,7 @@
 """A recorded run, checked against the plan that audits it."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -18,18 +18,11 @@ from overheard.archive.layout import (
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript, weights_paths
 from overheard.archive.run_end import has_ended
-from overheard.auditing.audited_run import AuditedRun, RunStream
-from overheard.auditing.inputs import (
-    AuditInputs,
-    Resources,
-    combined_digest,
-    partition_for_plan,
-)
+from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
 from overheard.auditing.judging.run_truth import RunTruth
-from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.plan_code import attack_codes
-from overheard.auditing.progress import Progress
+from overheard.auditing.program import RunSpec, resolve_recording
 from overheard.auditing.recorded_tensors.model_tensors import (
     match_model_tensors,
     select_matched_tensors,
@@ -42,7 +35,6 @@ from overheard.auditing.run_records import (
     recorded_run,
 )
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.work_items import count_cells, name_observers_of_run
 from overheard.consistency.check import check_recording as check_messages
 from overheard.consistency.proof import RecordingProof
 from overheard.consistency.statement import state_step
@@ -73,59 +65,46 @@ from overheard.findings.audited_recording import AuditedRecording, Reads
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import model_structure
 from overheard.plans.description import describe_recording
-from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.recording_plan import complete_manifest
-
-RECORDED = "recorded"
-"""Name of the single arm in the audit of a recording."""
 
 MOST_AHEAD = 2**33
 """Bytes of a recording up to which digests are computed ahead of its attacks."""
 
 
-def prepare_recorded_runs(
-    plan: Plan, audit_inputs: AuditInputs, recording: Path, progress: Progress
-) -> RunStream:
-    """Open the run of a recording and check the observers; see `open_recorded_run`."""
-    run = open_recorded_run(plan, audit_inputs, recording)
+def open_proven_recording(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
+    """Open the run of a recording and check its messages; see `open_recorded_run`."""
+    run, manifest = open_recorded_run(plan, audit_inputs, recording), read_manifest(recording)
+    stated = state_step(manifest, plan.recording.accept or "")
+    return with_proof(run, partial(check_messages, recording, stated))
+
+
+def describe_recorded_run(plan: Plan, run: AuditedRun, recording: Path) -> str:
+    """Return one sentence that describes a recorded run."""
+    spec, manifest = run.observed.spec, read_manifest(recording)
     parties = run.observed.transcript.parties()
-    named = name_observers_of_run(plan, parties)
-    progress.set_total(count_cells(named, len(run.observed.rounds), is_control=False))
-    manifest = read_manifest(recording)
-    subject = describe_recording(plan, manifest, len(parties), len(run.observed.rounds))
-    proven = prove_recording(
-        partial(check_messages, recording, state_step(manifest, plan.recording.accept or "")),
-        run.observed.transcript,
-        named.threats,
-    )
-    run = replace(run, observed=replace(run.observed, recording=proven))
-    described = "; ".join((subject, *run.notes))
-    return RunStream(described, iter((run,)), named.threats, proven)
+    subject = describe_recording(plan, manifest, len(parties), len(spec.rounds))
+    return "; ".join((subject, *run.notes))
 
 
-def prove_recording(
-    check: Callable[[], RecordingProof], transcript: Transcript, threats: Sequence[ThreatPlan]
-) -> AuditedRecording:
-    """Return what the check of a recording proves for the threats of an audit.
-
-    Args:
-        check: checks the messages of the recording.
-        transcript: these messages.
-        threats: the threats, with the names of observers in this run.
+def with_proof(run: AuditedRun, check: Callable[[], RecordingProof]) -> AuditedRun:
+    """Return a recorded run with what the check of its messages proves for its threats.
 
     Raises:
         TranscriptError: if the recording is damaged.
 
     """
+    observed = run.observed
     reads = {
-        one.observer_parties: what_is_read(transcript.seen_by(*one.observer_parties))
-        for one in threats
+        first.cell.observers: what_is_read(observed.transcript.seen_by(*first.cell.observers))
+        for first, *_ in observed.spec.by_threat()
     }
     try:
-        return AuditedRecording(check(), reads)
+        proven = AuditedRecording(check(), reads)
     except Exception as error:
         why = describe_own_failure("the check of the recording", error)
-        return AuditedRecording(None, reads, why)
+        proven = AuditedRecording(None, reads, why)
+    return replace(run, observed=replace(observed, recording=proven))
 
 
 def what_is_read(view: View) -> Reads:
@@ -153,7 +132,9 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
     _read_ahead(whole)
     match = checked.match_model_tensors(whole)
     transcript = without_idle_updates(select_matched_tensors(whole, match))
-    run = checked.build_run(whole, transcript, checked.read_truth(transcript))
+    truth = checked.read_truth(transcript)
+    spec = checked.resolve(plan, transcript, transcript.parties())
+    run = checked.build_run(spec, whole, transcript, truth)
     return replace(run, notes=match.notes)
 
 
@@ -238,8 +219,36 @@ class CheckedRecording:
             planned_rounds=self.manifest.rounds,
         )
 
+    def resolve(
+        self,
+        plan: Plan,
+        transcript: Transcript,
+        parties: Collection[Party],
+        *,
+        goes_on: bool = False,
+    ) -> RunSpec:
+        """Return the recorded run of an audit, and the attacks on it.
+
+        Args:
+            plan: the plan, perhaps with some of its threats only.
+            transcript: messages with the parameters of the plan's model only.
+            parties: all parties of the run.
+            goes_on: whether the run goes on. Claims about it are not stored.
+
+        Raises:
+            PlanError: if an attacker knows defenses that no arm of the plan has, or a threat
+                names an observer that is no party of the run.
+
+        """
+        arm = _recorded_arm(self.folder, self.manifest, self.plan)
+        data = self.audit_inputs.data_digests()
+        recording = "" if goes_on else recording_digest(self.folder)
+        rounds = _rounds_with_updates(transcript)
+        return resolve_recording(plan, arm, rounds, parties, data, recording)
+
     def build_run(
         self,
+        spec: RunSpec,
         whole: Transcript,
         transcript: Transcript,
         truth: GroundTruth | None,
@@ -248,22 +257,18 @@ class CheckedRecording:
         """Return messages of the recording as a run to attack.
 
         Args:
+            spec: the run.
             whole: messages of the recording.
             transcript: the same, with the parameters of the plan's model only.
             truth: the ground truth; None if unknown.
             rounds: the number of rounds with updates of a run that goes on, which have spent
                 epsilon; None = the messages are all that there are.
 
-        Raises:
-            PlanError: if an attacker knows defenses that no arm of the plan has.
-
         """
-        manifest, plan = self.manifest, self.plan
-        seed, arm = plan.seeds[0], _recorded_arm(self.folder, manifest, plan)
-        numbers = _rounds_with_updates(transcript)
+        manifest, inputs = self.manifest, self.audit_inputs
         record = ArmRun(
-            RECORDED,
-            seed,
+            spec.name,
+            spec.seed,
             recorded_defenses(manifest, self._accounted_run(whole, rounds)),
             (truth or EMPTY_GROUND_TRUTH).accuracy,
             missing=0,
@@ -271,24 +276,13 @@ class CheckedRecording:
             has_truth=truth is not None,
             are_defenses_known=manifest.are_defenses_known,
         )
-        dataset = self.audit_inputs.dataset
-        observed = ObservedRun(
-            RECORDED,
-            seed,
-            transcript,
-            numbers,
-            partial(attacker_knowledge, arm, seed, self.audit_inputs),
-            arm,
-            attack_codes(
-                plan,
-                arm,
-                combined_digest(self.audit_inputs.data_digests()),
-                # Claims about a run that goes on are not stored.
-                recording_digest(self.folder) if rounds is None else "",
+        return AuditedRun(
+            ObservedRun(spec, transcript, inputs.for_attackers(spec.seed)),
+            RunTruth(truth),
+            complete_run_record(
+                self.plan, record, inputs.dataset, self.partition, whole, transcript
             ),
         )
-        complete = complete_run_record(plan, record, dataset, self.partition, whole, transcript)
-        return AuditedRun(observed, RunTruth(truth), lambda: complete)
 
     def _accounted_run(self, whole: Transcript, so_far: int | None) -> RunParameters:
         return recorded_run(

@@ -1,6 +1,6 @@
 """The audit loop: arm x seed x threat x attack x targets -> claims, which are then judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,22 +12,25 @@ from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import (
-    AuditedRun,
-    discard_other_origin,
-    prepare_simulated_runs,
-)
+from overheard.auditing.audited_run import AuditedRun, check_simulated_runs
 from overheard.auditing.cells.claim_store import ClaimStore, FolderClaimStore
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
+from overheard.auditing.inputs import (
+    AuditInputs,
+    Resources,
+    load_inputs,
+    refuse_plan_without_split,
+)
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
+from overheard.auditing.program import AuditProgram, CellSpec, resolve_plan
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
 from overheard.auditing.recorded_truth import compare_counts
 from overheard.auditing.recording import (
     check_recording,
-    prepare_recorded_runs,
+    describe_recorded_run,
+    open_proven_recording,
     recording_digest,
 )
 from overheard.auditing.runs_ahead import attack_ahead
@@ -42,7 +45,8 @@ from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.description import describe_plan
+from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages
 
 TRUSTED = (
@@ -64,7 +68,7 @@ def audit(
     """Run every attack of a plan on every run, and judge the claims against the ground truth.
 
     Claims that the same code has already put into the folder, from the same data, are reused.
-    Claims of changed code or data are made anew: see `auditing.plan_code`. Scores and verdicts
+    Claims of changed code or data are made anew: see `auditing.program`. Scores and verdicts
     are computed each time, so that a ground truth may be added to a recording, or changed,
     without running an attack again.
 
@@ -92,30 +96,43 @@ def audit(
     if resources.engine == "auto" and resources.cluster is None:
         starter.start_for(resources.workers, [runs_ahead.__name__])
     audit_inputs = load_inputs(plan, resources, home.tensor_cache(resources.simulation_cache))
-    progress = Progress(on_step)
+    recorded, proven = None, None
     if recording is None:
-        runs = prepare_simulated_runs(plan, audit_inputs, home, progress, rerun=rerun)
+        refuse_plan_without_split(plan)
+        program = resolve_plan(plan, audit_inputs.data_digests())
+        check_simulated_runs(program, audit_inputs, home, rerun=rerun)
+        description = describe_plan(plan)
     else:
-        runs = prepare_recorded_runs(plan, audit_inputs, recording, progress)
+        recorded = open_proven_recording(plan, audit_inputs, recording)
+        program = AuditProgram(plan, (recorded.observed.spec,))
+        description = describe_recorded_run(plan, recorded, recording)
+        proven = recorded.observed.recording
+    progress = Progress(on_step, len(program))
     store = FolderClaimStore(home.cells_path, home.path)
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
     with ExitStack() as stack:
         stack.enter_context(lock_folder(folder))
         stack.enter_context(one_thread())
         home.reserve(claim)
-        audited = runs.runs
-        if recording is None:
-            discard_other_origin(audit_inputs, home)
-            ahead = attack_ahead(audited, audit_inputs, home, progress)
-            audited = stack.enter_context(closing(ahead))
+        runs: Iterable[AuditedRun]
+        if recorded is None:
+            for run in program.runs:
+                home.discard_other_origin(run.path_in(home.path), run.origin)
+            ahead = attack_ahead(program, audit_inputs, home, progress)
+            runs = stack.enter_context(closing(ahead))
+        else:
+            runs = (recorded,)
         attacked = (
             AttackedRun(
-                run.record(),
-                (claims_of_threat(plan, run, one, store, progress) for one in runs.threats),
+                run.record,
+                (
+                    claims_of_threat(run, cells, store, progress)
+                    for cells in run.observed.spec.by_threat()
+                ),
             )
-            for run in audited
+            for run in runs
         )
-        subject = audit_subject(plan, runs.subject, audit_inputs, recording, runs.recording)
+        subject = audit_subject(plan, description, audit_inputs, recording, proven)
         return judge(subject, attacked)
 
 
@@ -175,12 +192,21 @@ def _assumed_order(dataset: Dataset) -> str:
 
 
 def claims_of_threat(
-    plan: Plan, run: AuditedRun, threat: ThreatPlan, store: ClaimStore, progress: Progress
+    run: AuditedRun, cells: Sequence[CellSpec], store: ClaimStore, progress: Progress
 ) -> ClaimsOfThreat:
-    """Return the claims of a threat about a run, with the truth; an attack runs when asked."""
+    """Return the claims of a threat about a run, with the truth; an attack runs when asked.
+
+    Args:
+        run: the run.
+        cells: the attacks of the threat.
+        store: where claims are kept.
+        progress: counts the cells.
+
+    """
     observed = run.observed
-    cells = run_attacks(plan, observed, threat, store, progress)
-    return ClaimsOfThreat(observed.rounds, cells, run.truth.for_threat(observed, threat))
+    claims = run_attacks(observed, cells, store, progress)
+    truth = run.truth.for_threat(observed, cells[0].threat)
+    return ClaimsOfThreat(observed.spec.rounds, claims, truth)
 
 
 def audit_subject(

@@ -12,18 +12,13 @@ from typing import cast, final
 from torch import Tensor
 
 from overheard.auditing.attack_runner import run_attacks
-from overheard.auditing.audited_run import AuditedRun, open_simulated_run
+from overheard.auditing.audited_run import AuditedRun, open_simulated_run, simulate_runs
 from overheard.auditing.cells.claim_store import FolderClaimStore
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AttackerData, AttackerInputs, AuditInputs, Resources
+from overheard.auditing.program import AuditProgram, resolve_plan
 from overheard.auditing.progress import Progress
 from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
-from overheard.auditing.work_items import (
-    RunKind,
-    name_observers_of_run,
-    run_kinds,
-    simulated_parties,
-)
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
 from overheard.core.seeds import Seed
@@ -32,7 +27,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, one_thread
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
-from overheard.plans.plan import Plan, parse_plan
+from overheard.plans.plan import parse_plan
 
 FEWEST_SECONDS = 8.0
 """Seconds to be saved before workers attack whole runs: opening the audit takes them four."""
@@ -45,9 +40,9 @@ MODELS_AT_ONCE = 256
 
 
 def attack_ahead(
-    runs: Iterator[AuditedRun], audit_inputs: AuditInputs, home: AuditFolder, progress: Progress
+    program: AuditProgram, audit_inputs: AuditInputs, home: AuditFolder, progress: Progress
 ) -> Generator[AuditedRun, None, None]:
-    """Yield the runs of an audit in order; the caller attacks each before it takes the next.
+    """Yield the runs of a program in order; the caller attacks each before it takes the next.
 
     Once the caller took long for a run, workers attack all later ones side by side, while this
     process still trains runs. If attacks train virtual clients, each run takes long, and so
@@ -56,21 +51,22 @@ def attack_ahead(
     too, but most of an attack is not divided.
 
     Args:
-        runs: the simulated runs of the plan, arm by arm.
+        program: the program of a plan whose runs are simulated.
         audit_inputs: the plan's data, and the compute resources.
         home: the folder of the audit.
         progress: where to report finished runs.
 
     """
-    plan, workers = audit_inputs.plan, _available_workers(audit_inputs.resources)
-    left = len(plan.seeds) * len(run_kinds(plan)) * len(plan.arms)
-    saved = inf if _trains_virtual_clients(plan) and not _is_begun(home) else 0.0
+    runs = simulate_runs(program, audit_inputs, home, progress.report_rounds)
+    left, workers = len(program.runs), _available_workers(audit_inputs.resources)
+    saved = inf if _trains_virtual_clients(program) and not _is_begun(home) else 0.0
     # With fewer runs than that, workers would wait for the last of them.
     while left >= 2 * workers > 2:
         if saved > FEWEST_SECONDS:
             if not _can_be_shared(audit_inputs):
                 break
-            yield from _attack_elsewhere(runs, left, workers, audit_inputs, home, progress)
+            begun = enumerate(runs, len(program.runs) - left)
+            yield from _attack_elsewhere(begun, left, workers, audit_inputs, home, progress)
             return
         start = perf_counter()
         yield next(runs)
@@ -79,9 +75,9 @@ def attack_ahead(
     yield from runs
 
 
-def _trains_virtual_clients(plan: Plan) -> bool:
-    """Return whether an attack of the plan trains virtual clients, which takes seconds."""
-    attacks = (attack for threat in plan.threats for attack in threat.attacks)
+def _trains_virtual_clients(program: AuditProgram) -> bool:
+    """Return whether an attack of the program trains virtual clients, which takes seconds."""
+    attacks = (cell.attack for run in program.runs for cell in run.cells)
     return any(attack.training_source() == "virtual clients" for attack in attacks)
 
 
@@ -91,7 +87,7 @@ def _is_begun(home: AuditFolder) -> bool:
 
 
 def _attack_elsewhere(
-    runs: Iterator[AuditedRun],
+    runs: Iterator[tuple[int, AuditedRun]],
     count: int,
     workers: int,
     audit_inputs: AuditInputs,
@@ -99,28 +95,25 @@ def _attack_elsewhere(
     progress: Progress,
 ) -> Iterator[AuditedRun]:
     """Yield the last `count` runs of an audit in order, each after workers attacked it."""
-    plan, trained = audit_inputs.plan.toml(), dict[int, AuditedRun]()
-    resources = replace(audit_inputs.resources, workers=1)
+    trained, resources = dict[int, AuditedRun](), replace(audit_inputs.resources, workers=1)
     known = cache(partial(_encode_data, audit_inputs))
 
     def tasks() -> Iterator[tuple[int, WorkerTask]]:
-        for number, run in enumerate(runs):
+        for number, run in runs:
             trained[number] = run
             progress.keep_rounds()
-            seen, (data, bundle) = run.observed, known(run.observed.seed)
-            job = AttackRun(
-                plan, home.path.absolute(), resources, seen.name, seen.seed, seen.kind, data
-            )
+            data, bundle = known(run.observed.spec.seed)
+            job = AttackRun(home.path.absolute(), number, resources, data)
             yield number, WorkerTask(job, (bundle,))
 
-    finished, following = set[int](), 0
+    finished = set[int]()
     with closing(_run_tasks(tasks(), workers)) as numbers:
-        for number in numbers:
+        for done, number in enumerate(numbers, 1):
+            progress.report_subtask("attacks on the other runs", "run", done, count)
+            # Runs are trained in order, so the first one that is left comes next.
             finished.add(number)
-            progress.report_subtask("attacks on the other runs", "run", len(finished), count)
-            while following in finished:
+            while trained and (following := next(iter(trained))) in finished:
                 yield trained.pop(following)
-                following += 1
 
 
 def _encode_data(audit_inputs: AuditInputs, seed: int) -> tuple[Json, TensorBundle]:
@@ -143,56 +136,46 @@ class AttackRun(Job):
     ground truth nor the examples of clients.
 
     Args:
-        plan: the plan, as TOML.
-        folder: the folder of the audit.
+        folder: the folder of the audit, which has the plan.
+        number: the number of the run in the program of the plan.
         resources: the compute resources; one worker.
-        arm: the name of the run's arm.
-        seed: the seed of the run.
-        kind: whether it is the planned run or one of its controls.
         data: what attackers may hold, see `_encode_data`; its tensors are passed to `run`.
 
     """
 
-    plan: str
     folder: Path
+    number: int
     resources: Resources
-    arm: str
-    seed: int
-    kind: RunKind
     data: Json
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Attack the run; return no tensor."""
-        home, plan = AuditFolder(self.folder), _parse_once(self.plan)
-        (arm,) = (arm for arm in plan.arms if arm.name == self.arm)
+        home = AuditFolder(self.folder)
         (known, *facts), texts = cast(tuple[list[Json], list[list[str]]], self.data)
-        data = ValueDecoder([tensors[str(place)] for place in range(len(tensors))], texts)
-        inputs = AttackerInputs(
-            plan,
-            data.decode(known, AttackerData),
-            Facts(
-                tuple(
-                    data.decode(fact, kind)
-                    for fact, kind in zip(facts, plan.known_kinds(), strict=True)
-                    if fact is not None
-                )
-            ),
-            self.resources,
-            home.tensor_cache(self.resources.simulation_cache),
+        decoder = ValueDecoder([tensors[str(place)] for place in range(len(tensors))], texts)
+        data = decoder.decode(known, AttackerData)
+        program = _resolve_once(home.plan_text() or "", tuple(data.digests.items()))
+        run, plan = program.runs[self.number], program.plan
+        held = (
+            decoder.decode(fact, kind)
+            for fact, kind in zip(facts, plan.known_kinds(), strict=True)
+            if fact is not None
         )
-        run = open_simulated_run(inputs, home, arm, self.seed, self.kind)
+        cache = home.tensor_cache(self.resources.simulation_cache)
+        inputs = AttackerInputs(plan, run.seed, data, Facts(tuple(held)), self.resources, cache)
+        observed = open_simulated_run(run, inputs, home)
         store = FolderClaimStore(home.cells_path, home.path)
         with one_thread():
-            for threat in name_observers_of_run(plan, simulated_parties(plan)).threats:
-                for _ in run_attacks(plan, run, threat, store, Progress(None)):
+            for cells in run.by_threat():
+                for _ in run_attacks(observed, cells, store, Progress(None)):
                     pass  # Claims are stored as soon as they are made.
         return {}
 
 
 @lru_cache(1)
-def _parse_once(plan: str) -> Plan:
-    """Parse the plan once in a worker, which attacks several runs."""
-    return parse_plan(plan, "the plan of the audit")
+def _resolve_once(plan: str, data: tuple[tuple[str, str], ...]) -> AuditProgram:
+    """Resolve the plan once in a worker, which attacks several runs."""
+    return resolve_plan(parse_plan(plan, "the plan of the audit"), dict(data))
 
 
 def _available_workers(resources: Resources) -> int:

@@ -15,7 +15,7 @@ from overheard.auditing.inputs import (
     refuse_plan_without_split,
 )
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.work_items import PLANNED, first_control
+from overheard.auditing.run_kinds import PLANNED, first_control
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
@@ -87,7 +87,7 @@ def simulate(
         plan: which federation.
         arm: name of the arm; default: the first without defenses.
         seed: any seed; default: the plan's first.
-        is_control: whether to run the first control: see `auditing.work_items.run_kinds`.
+        is_control: whether to run the first control: see `auditing.run_kinds.run_kinds`.
         folder: where the transcript is written; a run that exists there is resumed. Default: a
             temporary folder, which is never removed since the transcript is read from it
             lazily.
@@ -154,7 +154,8 @@ def knowledge(
     """Return the knowledge of the first threat's attacker; see `simulate` for the settings."""
     audit_inputs = load_inputs(plan, resources or Resources(), MemoryTensorCache())
     number = plan.seeds[0] if seed is None else seed
-    return attacker_knowledge(_select_arm(plan, arm), number, audit_inputs, plan.threats[0])
+    attackers = audit_inputs.for_attackers(number)
+    return attacker_knowledge(_select_arm(plan, arm), plan.threats[0], attackers)
 
 
 def _select_arm(plan: Plan, name: str | None) -> ArmPlan:

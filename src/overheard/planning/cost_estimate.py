@@ -8,7 +8,7 @@ from time import process_time
 from typing import Any, final
 
 from overheard.auditing.inputs import AuditInputs
-from overheard.auditing.work_items import applies_to_run, run_kinds, single_rounds
+from overheard.auditing.program import AuditProgram
 from overheard.core.attack import Attack
 from overheard.federation.sampling import participants_per_round
 from overheard.learning.threads import available_cores, one_thread
@@ -19,10 +19,7 @@ from overheard.planning.measured_costs import (
     measure_training,
     trains_virtual_clients,
 )
-from overheard.planning.outlook import PlannedView
-from overheard.planning.recorded_facts import RecordedFacts
-from overheard.plans.plan import ArmPlan, Plan
-from overheard.plans.registries import question_of_attack
+from overheard.planning.outlook import PlannedAudit, PlannedView
 
 LONGEST_MEASUREMENT = 60.0
 """Seconds after which no measurement begins, but of attacks that train virtual clients."""
@@ -108,10 +105,8 @@ class MeasuredAudit:
     """An audit whose parts were measured; its cost follows.
 
     Args:
-        plan: the plan.
+        planned: the audit.
         audit_inputs: its data.
-        views: what each threat will see in each arm.
-        facts: the recording to audit; None = a simulation.
         begun: seconds of this process before the measurement, such as imports.
         second_per_example: seconds to train on an example.
         attacks: the measured attacks, by number of the view and name.
@@ -119,81 +114,62 @@ class MeasuredAudit:
 
     """
 
-    plan: Plan
+    planned: PlannedAudit
     audit_inputs: AuditInputs
-    views: Sequence[PlannedView]
-    facts: RecordedFacts | None
     begun: float
     second_per_example: float
     attacks: Mapping[tuple[int, str], MeasuredAttack]
     unmeasured: tuple[str, ...]
 
-    def rounds_of(self, arm: ArmPlan) -> int:
-        """Return the number of rounds of an arm: those of the recording, if there is one."""
-        return self.facts.rounds if self.facts else self.plan.rounds_of(arm)
-
     def estimate(self) -> CostEstimate:
         """Return the cost of the audit."""
         by_attack = dict[str, float]()
-        for number, view in enumerate(self.views):
+        for number, view in enumerate(self.planned.views):
             for name, seconds in self._view_seconds(number, view):
                 by_attack[name] = by_attack.get(name, 0.0) + seconds
-        is_simulated = self.facts is None
-        trained = _trained_examples(self.plan, self.audit_inputs) if is_simulated else 0.0
+        trained = _trained_examples(self.planned.program, self.audit_inputs)
         training = trained * self.second_per_example / _speedup(self.audit_inputs)
         return CostEstimate(
             self.begun + training + sum(by_attack.values()) + REPORT_SECONDS,
             training,
             tuple(by_attack.items()),
             _peak_memory() + REPORT_BYTES,
-            _disk_bytes(self.plan, self.views) if is_simulated else 0.0,
+            _disk_bytes(self.planned),
             self.unmeasured,
         )
 
     def _view_seconds(self, number: int, view: PlannedView) -> Iterator[tuple[str, float]]:
         """Yield the seconds of each attack in an arm, by name."""
-        rounds = self.rounds_of(view.arm)
-        clients = view.threat.virtual.clients
-        for attack in view.threat.attacks:
-            name = view.threat.attack_name(attack)
+        rounds, clients = len(view.run.rounds), view.threat.virtual.clients
+        for attack in view.attacks:
+            name = attack.cell.attack
             if (measured := self.attacks.get((number, name))) is None:
                 continue
-            question = question_of_attack(attack)
-            used = int(min(rounds, _most_rounds(attack)))
-            single = len(single_rounds(view.threat, question, range(rounds)))
+            used = int(min(rounds, _most_rounds(attack.attack)))
+            single = len(attack.single_rounds)
             new = max(used, single)
             cost = measured.cost.at(clients)
             fitting = new * cost.first_target + (used + single - new) * cost.again
             targets = (used + single) * max(0, measured.targets - 1) * cost.next_target
             simulating = new * clients * measured.cost.simulation / _speedup(self.audit_inputs)
-            kinds = [
-                one for one in run_kinds(self.plan) if applies_to_run(question, one.is_control)
-            ]
-            runs = 1 if self.facts else len(self.plan.seeds) * len(kinds)
+            runs = sum(attack.is_in(run) for run in self.planned.program.runs)
             yield name, runs * (fitting + targets + simulating) / measured.cost.rounds
 
 
-def measure_audit(
-    plan: Plan,
-    audit_inputs: AuditInputs,
-    views: Sequence[PlannedView],
-    facts: RecordedFacts | None,
-) -> MeasuredAudit:
+def measure_audit(planned: PlannedAudit, audit_inputs: AuditInputs) -> MeasuredAudit:
     """Measure the parts of an audit: a few batches are trained, and attacks run on one target.
 
     After `LONGEST_MEASUREMENT` only attacks that train virtual clients are measured: their
     number decides how long most audits take.
 
     Args:
-        plan: the plan.
+        planned: the audit.
         audit_inputs: its data.
-        views: what each threat will see, from `planned_views`.
-        facts: the recording to audit; None = a simulation.
 
     """
-    begun = process_time()
+    begun, views = process_time(), planned.views
     with one_thread():
-        second_per_example = measure_training(plan, audit_inputs)
+        second_per_example = measure_training(audit_inputs)
         costs, unmeasured = _measure_attacks(views, begun + LONGEST_MEASUREMENT)
     attacks = {
         (number, name): MeasuredAttack(costs[name], len(view.able_targets(attack)))
@@ -201,9 +177,7 @@ def measure_audit(
         for attack in view.threat.attacks
         if (name := view.threat.attack_name(attack)) in costs
     }
-    return MeasuredAudit(
-        plan, audit_inputs, views, facts, begun, second_per_example, attacks, unmeasured
-    )
+    return MeasuredAudit(planned, audit_inputs, begun, second_per_example, attacks, unmeasured)
 
 
 def _measure_attacks(
@@ -241,14 +215,14 @@ def _most_rounds(attack: Attack[Any]) -> float:
     return float(getattr(attack, "most_rounds", None) or inf)
 
 
-def _trained_examples(plan: Plan, audit_inputs: AuditInputs) -> float:
+def _trained_examples(program: AuditProgram, audit_inputs: AuditInputs) -> float:
     """Return how many examples all simulated federations pass, with their repetitions."""
-    partition = audit_inputs.partition(plan.seeds[0])
+    if not (rounds := program.rounds_to_train):
+        return 0.0
+    plan, partition = program.plan, audit_inputs.partition(program.plan.seeds[0])
     mean = sum(map(len, partition.rows[0])) / len(partition.rows[0])
     cohort = participants_per_round(plan.data.clients, plan.training.participation)
-    rounds = sum(map(plan.rounds_of, plan.arms))
-    runs = len(plan.seeds) * len(run_kinds(plan))
-    return runs * rounds * cohort * mean * plan.training.recipe.epochs
+    return rounds * cohort * mean * plan.training.recipe.epochs
 
 
 def _speedup(audit_inputs: AuditInputs) -> float:
@@ -257,12 +231,12 @@ def _speedup(audit_inputs: AuditInputs) -> float:
     return max(1.0, 0.8 * workers)
 
 
-def _disk_bytes(plan: Plan, views: Sequence[PlannedView]) -> float:
-    weights = next(iter(views[0].view.broadcasts().values()), {})
+def _disk_bytes(planned: PlannedAudit) -> float:
+    plan, view = planned.program.plan, planned.views[0].view
+    weights = next(iter(view.broadcasts().values()), {})
     model = sum(one.numel() * one.element_size() for one in weights.values())
     cohort = participants_per_round(plan.data.clients, plan.training.participation)
-    runs = len(plan.seeds) * len(run_kinds(plan))
-    return float(runs * sum(map(plan.rounds_of, plan.arms)) * (1 + cohort) * model)
+    return float(planned.program.rounds_to_train * (1 + cohort) * model)
 
 
 def _peak_memory() -> float:

@@ -34,7 +34,7 @@ from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.app_networks import importable_from, network_difference
 from overheard.planning.flower_app import FlowerApp
-from overheard.planning.outlook import planned_views
+from overheard.planning.outlook import planned_audit
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
 from overheard.planning.recorded_plugins import (
@@ -503,7 +503,8 @@ def _split_by_needs(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the attacks that can run, and by each other attack what is missing."""
     able, missing = dict[str, None](), dict[str, str]()
-    for view in planned_views(plan, audit_inputs, recording):
+    folder = None if recording is None else recording.folder
+    for view in planned_audit(plan, audit_inputs, folder).views:
         for one in view.outlooks():
             if one.able:
                 able[one.part] = None

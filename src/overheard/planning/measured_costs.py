@@ -21,7 +21,6 @@ from overheard.learning.models.unknown import Unknown
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.planning.outlook import PlannedView
-from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
 from overheard.simulation.cached_readings import READING_KEY
 from overheard.simulation.chunk import COUNTS_KEY
@@ -103,11 +102,12 @@ class AttackCost:
         return CellCost(*(max(0.0, low + share * (high - low)) for low, high in pairs))
 
 
-def measure_training(plan: Plan, audit_inputs: AuditInputs) -> float:
+def measure_training(audit_inputs: AuditInputs) -> float:
     """Return the seconds that a client trains on one example, by training a few batches.
 
     Returns 0 for a model that cannot compute.
     """
+    plan = audit_inputs.plan
     if isinstance(plan.training.model, Unknown):
         return 0.0
     task, recipe = audit_inputs.dataset.task, replace(plan.training.recipe, epochs=1)

@@ -1,24 +1,23 @@
 """Which attacks of a plan can run on a run, found out without running them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from overheard.auditing.attack_runner import observed_view, select_targets
-from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.cells.threat_cells import missing_for_target
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.progress import Progress
-from overheard.auditing.recording import prepare_recorded_runs
+from overheard.auditing.observed_run import ObservedRun
+from overheard.auditing.program import AuditProgram, CellSpec, RunSpec, resolve_plan
+from overheard.auditing.recording import open_proven_recording
 from overheard.auditing.simulate import build_federation
-from overheard.auditing.work_items import name_observers_of_run, simulated_parties
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
@@ -37,10 +36,10 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
+from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.names import name_observers
 from overheard.learning.initialization import initial_weights
-from overheard.planning.recorded_facts import RecordedFacts
-from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+from overheard.plans.plan import Plan, ThreatPlan
 from overheard.plans.registries import question_of_attack
 
 SKETCHED_ROUNDS = 4
@@ -82,34 +81,31 @@ class AttackOutlook:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedView:
-    """What the observers of a threat will see in an arm, and what they know.
+    """What the observers of a threat will see of a run, and what they know.
 
     Args:
-        arm: the arm.
-        name: name of the arm in the report.
-        number: number of the threat.
-        threat: the threat.
+        run: the run.
+        attacks: the attacks of the threat on it.
         view: the view; of a simulated run only a sketch.
         targets: the targets.
         knowledge: the attacker's knowledge.
         contributors: the clients that take part in each round.
-        is_recorded: whether the view is that of a recording.
-        refusal: why attacks on it are refused; "" = they are not.
-        recording: what the check of the recording found; () = it is a sketch.
+        recording: what the check of the recording found; None = the view is a sketch.
 
     """
 
-    arm: ArmPlan
-    name: str
-    number: int
-    threat: ThreatPlan
+    run: RunSpec
+    attacks: tuple[CellSpec, ...]
     view: View
     targets: tuple[Party, ...]
     knowledge: Knowledge
     contributors: Contributors
-    is_recorded: bool
-    refusal: str = ""
-    recording: tuple[str, ...] = ()
+    recording: AuditedRecording | None = None
+
+    @property
+    def threat(self) -> ThreatPlan:
+        """The threat."""
+        return self.attacks[0].threat
 
     # Any: an attack answers a question of its own.
     def missing(self, attack: Attack[Any], target: Party) -> tuple[str, ...]:
@@ -118,15 +114,15 @@ class PlannedView:
         Quick attacks on all rounds of a recording are tried, since only they know how many
         rounds they need.
         """
-        if self.refusal:
-            return (f"a recording that is what it says it is: {self.refusal}",)
+        refusal = self.recording and self.recording.refusal(self.threat.observer_parties)
+        if refusal:
+            return (f"a recording that is what it says it is: {refusal}",)
         missing = missing_for_target(
             attack, self.view, self.contributors, self.knowledge, target
         )
         is_quick = attack.training_source() == "none"
-        if missing or not (
-            self.is_recorded and is_quick and question_of_attack(attack).needs_all_rounds
-        ):
+        is_recorded, question = self.recording is not None, question_of_attack(attack)
+        if missing or not (is_recorded and is_quick and question.needs_all_rounds):
             return missing
         made = make_claims(attack, self.view, (target,), self.knowledge, Seed(0))
         return tuple(
@@ -141,113 +137,93 @@ class PlannedView:
 
     def outlooks(self) -> Iterator[AttackOutlook]:
         """Return the outlook of each attack of the threat."""
-        for attack in self.threat.attacks:
-            reasons = Counter[str]()
-            able = 0
+        for one in self.attacks:
+            reasons, able = Counter[str](), 0
             for target in self.targets:
-                missing = self.missing(attack, target)
+                missing = self.missing(one.attack, target)
                 able += not missing
                 reasons.update(missing)
             yield AttackOutlook(
-                self.name,
-                self.number,
-                name_observers(self.threat.observer_parties),
-                self.threat.attack_label(attack, self.arm),
-                attack.name,
-                question_of_attack(attack).name,
+                self.run.name,
+                one.number,
+                name_observers(one.cell.observers),
+                one.cell.label,
+                one.attack.name,
+                one.question.name,
                 able,
                 tuple(reasons.items()),
             )
 
 
-def planned_views(
-    plan: Plan, audit_inputs: AuditInputs, facts: RecordedFacts | None
-) -> tuple[PlannedView, ...]:
-    """Return what each threat will see in each arm, for the first seed; nothing is trained.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedAudit:
+    """An audit before it begins.
+
+    Args:
+        program: all that it will do.
+        views: what each threat will see in each arm, for the first seed.
+
+    """
+
+    program: AuditProgram
+    views: tuple[PlannedView, ...]
+
+
+def planned_audit(
+    plan: Plan, audit_inputs: AuditInputs, recording: Path | None
+) -> PlannedAudit:
+    """Return what an audit will do, and what its attackers will see; nothing is trained.
 
     Args:
         plan: the plan.
         audit_inputs: its data.
-        facts: the recording to audit; None = a simulation.
+        recording: the folder of the recording to audit; None = a simulation.
 
     Raises:
         PlanError: if the plan does not fit the recording, or cannot be simulated.
 
     """
-    if facts is not None:
-        stream = prepare_recorded_runs(plan, audit_inputs, facts.folder, Progress(None))
-        return tuple(
-            view
-            for run in stream.runs
-            for view in _views_of_recording(plan, stream.threats, run)
-        )
-    threats = name_observers_of_run(plan, simulated_parties(plan)).threats
-    seed = plan.seeds[0]
-    partition = audit_inputs.partition(seed)
-    found = list[PlannedView]()
-    for arm in plan.arms:
-        federation = build_federation(
-            plan, arm, seed, partition, audit_inputs.dataset.task, audit_inputs.resources
-        )
-        transcript = sketch_transcript(federation)
-        know = partial(attacker_knowledge, arm, seed, audit_inputs)
-        sketched = partial(sketched_observers, rounds=federation.rounds)
-        found.extend(_views(plan, threats, arm, arm.name, transcript, know, sketched))
-    return tuple(found)
+    if recording is not None:
+        seen = open_proven_recording(plan, audit_inputs, recording).observed
+        return PlannedAudit(AuditProgram(plan, (seen.spec,)), tuple(_views(seen)))
+    program = resolve_plan(plan, audit_inputs.data_digests())
+    views = (
+        view
+        for run in program.runs
+        if run.seed == plan.seeds[0] and not run.kind.is_control
+        for view in _views(_sketched_run(plan, run, audit_inputs))
+    )
+    return PlannedAudit(program, tuple(views))
 
 
-def _views_of_recording(
-    plan: Plan, threats: Sequence[ThreatPlan], run: AuditedRun
-) -> Iterator[PlannedView]:
-    seen, recording = run.observed, run.observed.recording
-    for view in _views(
-        plan, threats, seen.arm, seen.name, seen.transcript, seen.knowledge, None
-    ):
-        assert recording is not None, "a recording was opened"
-        refusal = recording.refusal(view.threat.observer_parties)
-        yield replace(view, refusal=refusal, recording=recording.sentences)
+def _sketched_run(plan: Plan, run: RunSpec, audit_inputs: AuditInputs) -> ObservedRun:
+    """Return a run with made-up messages."""
+    task, partition = audit_inputs.dataset.task, audit_inputs.partition(run.seed)
+    federation = build_federation(
+        plan, run.arm, run.seed, partition, task, audit_inputs.resources
+    )
+    return ObservedRun(run, sketch_transcript(federation), audit_inputs.for_attackers(run.seed))
 
 
-def _views(
-    plan: Plan,
-    threats: Sequence[ThreatPlan],
-    arm: ArmPlan,
-    name: str,
-    transcript: Transcript,
-    know: Callable[[ThreatPlan], Knowledge],
-    sketched: Callable[[Sequence[Party]], tuple[Party, ...]] | None,
-) -> Iterator[PlannedView]:
-    """Yield the view of each threat.
-
-    Args:
-        plan: the plan.
-        threats: the threats.
-        arm: the arm.
-        name: its name in the report.
-        transcript: the messages.
-        know: returns the attacker's knowledge.
-        sketched: returns the observers of a sketch; None = the messages are a recording's.
-
-    """
-    for number, threat in enumerate(threats):
+def _views(seen: ObservedRun) -> Iterator[PlannedView]:
+    """Yield the view of each threat on a run."""
+    run, transcript = seen.spec, seen.transcript
+    for attacks in run.by_threat():
+        threat = attacks[0].threat
         stable = threat.model_copy(update={"pseudonyms": "run"})
-        observers = threat.observer_parties
+        observers = readers = threat.observer_parties
+        if seen.recording is None:
+            readers = sketched_observers(observers, len(run.rounds))
+        algorithm = seen.inputs.plan.algorithm_of(run.arm)
         yield PlannedView(
-            arm,
-            name,
-            number,
-            threat,
-            observed_view(
-                plan,
-                arm,
-                threat,
-                transcript,
-                observers if sketched is None else sketched(observers),
-            ),
+            run,
+            attacks,
+            observed_view(algorithm, threat, transcript, readers),
             select_targets(transcript, stable),
-            know(threat),
+            attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),
-            sketched is None,
+            seen.recording,
         )
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import final
 
 from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
-from overheard.auditing.recording import RECORDED
 from overheard.auditing.run import DataFit, check_data
-from overheard.auditing.work_items import run_kinds
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.data.summary import summarise_data
 from overheard.planning.cost_estimate import CostEstimate, measure_audit
-from overheard.planning.outlook import AttackOutlook, planned_views
+from overheard.planning.outlook import AttackOutlook, planned_audit
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
@@ -113,22 +111,21 @@ def check_plan(
     if facts is None:
         refuse_plan_without_split(plan)
     audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
-    views = planned_views(plan, audit_inputs, facts)
+    planned = planned_audit(plan, audit_inputs, recording)
+    runs, checked = planned.program.runs, planned.views[0].recording
     fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
-    kinds = run_kinds(plan)
-    runs = 0 if facts is not None else len(plan.arms) * len(plan.seeds) * len(kinds)
     if facts is not None and not facts.has_truth:
         no_verdicts: tuple[str, ...] = (NO_TRUTH,)
     else:
         no_verdicts = describe_missing_verdicts(plan, None if facts is None else facts.clients)
     return PlanCheck(
-        (RECORDED,) if facts is not None else tuple(arm.name for arm in plan.arms),
-        1 if facts is not None else len(plan.seeds),
-        runs,
-        tuple(outlook for view in views for outlook in view.outlooks()),
+        tuple(dict.fromkeys(run.name for run in runs)),
+        len({run.seed for run in runs}),
+        0 if facts is not None else len(runs),
+        tuple(outlook for view in planned.views for outlook in view.outlooks()),
         no_verdicts,
-        measure_audit(plan, audit_inputs, views, facts).estimate() if with_estimate else None,
+        measure_audit(planned, audit_inputs).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
-        next((view.recording for view in views), ()),
+        () if checked is None else checked.sentences,
     )

@@ -10,13 +10,14 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.run_digests import digest_of_run
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
-from overheard.auditing.plan_code import describe_origin
+from overheard.auditing.program import TRAINING_MODULES, training_plugins
 from overheard.auditing.progress import OnStep, ProgressStep
-from overheard.auditing.work_items import run_kinds
+from overheard.auditing.run_kinds import run_kinds
 from overheard.core.transcript import Transcript
 from overheard.disk.digests import mark_of_trust
 from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
+from overheard.plans.source_code import code_digest
 
 
 @final
@@ -85,3 +86,18 @@ class StudyRuns:
         return open_transcript(
             audit_folder.run_path(arm, seed, "-control" if is_control else "")
         )
+
+
+def describe_origin(plans: Sequence[Plan], module: str) -> str:
+    """Return the plans and a digest of code: what a module's results from their runs depend on.
+
+    Args:
+        plans: the plans of the runs, with their seeds.
+        module: dotted name of the module that computes the results.
+
+    """
+    plugins = (
+        one for plan in plans for arm in plan.arms for one in training_plugins(plan, arm)
+    )
+    code = code_digest((module, *TRAINING_MODULES), plugins)
+    return "\n".join([f"# code {code}", *(plan.toml() for plan in plans)])

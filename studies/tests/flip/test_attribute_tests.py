@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import overheard_studies.flip.attribute as module
-from overheard.auditing import plan_code
 from overheard.auditing.folder import AuditFolder
 from overheard.findings.audit import Audit
+from overheard_studies import runs as studied
 from overheard_studies.flip.attribute import (
     SCHEDULE,
     attribute,
@@ -41,7 +41,7 @@ def test_outcomes_depend_on_the_plan_of_each_task_its_runs_and_the_code(
 
     seeds = len(plans[last].seeds)
     assert [answer(10), answer(10), answer(11)] == [seeds, seeds, 2 * seeds]
-    monkeypatch.setattr(plan_code, "code_digest", lambda _modules, _plugins: "changed")
+    monkeypatch.setattr(studied, "code_digest", lambda _modules, _plugins: "changed")
     assert answer(11) == 3 * seeds
     arm, seed = plans[last].arms[0].name, plans[last].seeds[0]
     run = AuditFolder(tmp_path / last).run_path(arm, seed)

@@ -1,6 +1,6 @@
 import pytest
 
-from overheard.auditing.work_items import run_kinds
+from overheard.auditing.run_kinds import run_kinds
 from overheard.core.parties import COHORT, client
 from overheard_studies.shift.setting import (
     CENSUS,

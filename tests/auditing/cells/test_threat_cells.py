@@ -9,7 +9,11 @@ import torch
 
 from overheard.auditing.cells.claim_store import NoClaimStore
 from overheard.auditing.cells.contributors import find_contributors
-from overheard.auditing.cells.threat_cells import PlannedAttack, ThreatCells, ThreatView
+from overheard.auditing.cells.threat_cells import ThreatCells, ThreatView
+from overheard.auditing.observed_run import ObservedRun
+from overheard.auditing.program import CellSpec, RunSpec
+from overheard.auditing.progress import Progress
+from overheard.auditing.run_kinds import PLANNED
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
@@ -17,12 +21,16 @@ from overheard.core.messages import Message, Update
 from overheard.core.needs import Need
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.findings.finding import Cell
 from overheard.findings.question import Question
+from overheard.plans.plan import ThreatPlan
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.question import LabelSharesQuestion
 from overheard.questions.shift.question import ShiftQuestion
+from tests.auditing.conftest import inputs_for
+from tests.auditing.plans import NO_DEFENSE, TINY
 
 CALLS: list[tuple[str, tuple[int, ...]]] = []
 """Which attack was asked about which rounds."""
@@ -38,7 +46,7 @@ class Asked(Attack[LabelShares]):
 
     label: str
     is_missing_something: bool = False
-    labels: int = 2
+    labels: int = 10
     lacks_size_of: str = ""
 
     name: ClassVar[str] = "asked"
@@ -68,20 +76,33 @@ def no_calls():
     CALLS.clear()
 
 
-def planned(attack: Asked, question: Question) -> PlannedAttack:
-    cell = Cell("no defense", 0, (SERVER,), attack.label, repr(attack), question.name, ROUNDS)
-    return PlannedAttack(attack, question, cell, "code", lambda _: Knowledge(2))
+def asked(
+    attacks: Mapping[Asked, Question[LabelShares]], messages: Sequence[Message]
+) -> tuple[ThreatCells, list[CellSpec]]:
+    """Return the cells of attacks on a run of two rounds with these messages."""
+    threat = ThreatPlan(attacks=tuple(attacks))
+    cells = [
+        CellSpec(
+            *(0, threat, attack, question),
+            Cell("no defense", 0, (SERVER,), attack.label, repr(attack), question.name, ROUNDS),
+            () if question.needs_all_rounds else ROUNDS,
+            *("code", "code"),
+        )
+        for attack, question in attacks.items()
+    ]
+    run = RunSpec(NO_DEFENSE, "no defense", 0, PLANNED, ROUNDS, tuple(cells))
+    seen = ObservedRun(run, Transcript(tuple(messages)), inputs_for(TINY).for_attackers(0))
+    view, contributors = View(frozenset({SERVER}), messages), find_contributors(messages, ())
+    observed = ThreatView(seen, view, contributors, NoClaimStore())
+    return ThreatCells(observed, cells, Progress(None)), cells
 
 
-def run_first(second: Asked, question: Question) -> None:
+def run_first(second: Asked, question: Question[LabelShares]) -> None:
     """Run the first of two attacks on both rounds, and on each."""
     messages = tuple(
         Message(number, TARGET, frozenset({SERVER}), Update({}, 4)) for number in ROUNDS
     )
-    view = View(frozenset({SERVER}), messages)
-    observed = ThreatView(view, find_contributors(messages, ()), NoClaimStore(), ROUNDS)
-    first = planned(Asked("a"), LabelSharesQuestion())
-    cells = ThreatCells(observed, (first, planned(second, question)))
+    cells, (first, _) = asked({Asked("a"): LabelSharesQuestion(), second: question}, messages)
     for rounds in (ROUNDS, (0,), (1,)):
         assert cells.run(first, rounds, (TARGET,)).claims
 
@@ -108,11 +129,10 @@ def test_claims_that_are_refused_hide_no_other_reason():
         for number in ROUNDS
         for target in targets
     )
-    view = View(frozenset({SERVER}), messages)
-    observed = ThreatView(view, find_contributors(messages, ()), NoClaimStore(), ROUNDS)
-    # The run has two labels.
-    attack = planned(Asked("a", labels=3, lacks_size_of=client(1)), LabelSharesQuestion())
-    made = ThreatCells(observed, (attack,)).run(attack, ROUNDS, targets)
+    # The run has ten labels.
+    attack = Asked("a", labels=3, lacks_size_of=client(1))
+    cells, (only,) = asked({attack: LabelSharesQuestion()}, messages)
+    made = cells.run(only, ROUNDS, targets)
     assert made.claims == {}
-    assert "the claim has 3 labels, the task has 2" in made.refusals[client(0)][0]
+    assert "the claim has 3 labels, the task has 10" in made.refusals[client(0)][0]
     assert made.refusals[client(1)] == ("a size of client/1",)

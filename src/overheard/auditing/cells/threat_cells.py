@@ -1,13 +1,19 @@
 """Runs the cells of a threat: claims about its targets, or refusals with their reasons."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
+from overheard.archive.tensor_cache import CodeTensorCache
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.cells.claim_store import ClaimStore
 from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
 from overheard.auditing.cells.contributors import Contributors
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.observed_run import ObservedRun
+from overheard.auditing.program import CellSpec
+from overheard.auditing.progress import Progress
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.errors import ClaimError, NeedsError
@@ -20,10 +26,8 @@ from overheard.core.own_code.attack_claims import (
     make_claims,
 )
 from overheard.core.parties import COHORT, Party
-from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.findings.finding import Cell
-from overheard.findings.question import Question
 from overheard.plans.registries import question_of_attack
 
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
@@ -33,44 +37,28 @@ LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
 """What is missing in addition to the architecture if nobody sends the last layer."""
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class ThreatView:
     """What the attacks of a threat on a run share.
 
     Args:
+        run: the run.
         view: what the observers can read.
         contributors: the clients that took part in each round.
         store: where claims are kept.
-        rounds: the rounds with updates, in order.
 
     """
 
+    run: ObservedRun
     view: View
     contributors: Contributors
     store: ClaimStore
-    rounds: tuple[int, ...]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedAttack:
-    """One attack of a threat, with its cell of all rounds and the digest of its code."""
-
-    # Any: an attack answers a question of its own.
-    attack: Attack[Any]
-    question: Question[Any]
-    cell: Cell
-    code: str
-    knowledge_at: Callable[[str], Knowledge]
-
-    def of_rounds(self, rounds: tuple[int, ...]) -> Cell:
-        """Return the cell of the attack on these rounds."""
-        return replace(self.cell, rounds=rounds)
-
-    def describe(self, rounds: tuple[int, ...], *, is_single: bool = False) -> str:
-        """Return the attack and its run, for a line of progress."""
-        run = f"seed {self.cell.seed}{_control_name(self.cell)}"
-        round_name = f", round {rounds[0]}" if is_single else ""
-        return f"{self.cell.arm}, {run}: {self.cell.attack}{round_name}"
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """The rounds with updates, in order."""
+        return self.run.spec.rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +75,17 @@ class _MadeClaims:
 class ThreatCells:
     """Runs the cells of a threat; attacks that treat targets separately do so together."""
 
-    def __init__(self, observed: ThreatView, attacks: Sequence[PlannedAttack]) -> None:
+    def __init__(
+        self, observed: ThreatView, attacks: Sequence[CellSpec], progress: Progress
+    ) -> None:
         self._observed = observed
         self._attacks = attacks
+        self._progress = progress
+        self._known: Knowledge | None = None
         self._waiting = dict[Cell, _MadeClaims]()
 
     def run(
-        self, attack: PlannedAttack, rounds: tuple[int, ...], targets: Sequence[Party]
+        self, attack: CellSpec, rounds: tuple[int, ...], targets: Sequence[Party]
     ) -> CellClaims:
         """Return the claims of an attack on some rounds, from the store if they are there."""
         cell = attack.of_rounds(rounds)
@@ -110,14 +102,14 @@ class ThreatCells:
             what = f"the attack {attack.attack.name}"
             return _failed_cell(cell, targets, describe_own_failure(what, error))
 
-    def _load(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> CellClaims | None:
+    def _load(self, attack: CellSpec, rounds: tuple[int, ...]) -> CellClaims | None:
         cell = attack.of_rounds(rounds)
         return self._observed.store.load(cell, attack.attack.claim_type, attack.code)
 
-    def _has_claims(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> bool | None:
+    def _has_claims(self, attack: CellSpec, rounds: tuple[int, ...]) -> bool | None:
         return self._observed.store.has_claims(attack.of_rounds(rounds), attack.code)
 
-    def _keep(self, attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
+    def _keep(self, attack: CellSpec, cell: Cell, made: _MadeClaims) -> CellClaims:
         """Return the claims of a cell, stored unless anything failed."""
         try:
             claims = _cell_claims(attack, cell, made)
@@ -131,9 +123,7 @@ class ThreatCells:
             return CellClaims(cell, {}, refusals, attack.code)
         return claims
 
-    def _partners(
-        self, attack: PlannedAttack, rounds: tuple[int, ...]
-    ) -> Sequence[PlannedAttack]:
+    def _partners(self, attack: CellSpec, rounds: tuple[int, ...]) -> Sequence[CellSpec]:
         """Return an attack, and those after it that make their claims together with it."""
         if not attack.attack.has_separate_targets():
             return (attack,)
@@ -149,7 +139,7 @@ class ThreatCells:
             ),
         )
 
-    def _is_expected(self, attack: PlannedAttack, rounds: tuple[int, ...]) -> bool:
+    def _is_expected(self, attack: CellSpec, rounds: tuple[int, ...]) -> bool:
         """Return whether a later attack is known to be run on these rounds, too.
 
         Single rounds follow only for attacks with claims on all rounds.
@@ -165,7 +155,7 @@ class ThreatCells:
 
     def _make_claims(
         self,
-        attacks: Sequence[PlannedAttack],
+        attacks: Sequence[CellSpec],
         rounds: tuple[int, ...],
         targets: Sequence[Party],
     ) -> None:
@@ -173,9 +163,8 @@ class ThreatCells:
         view, requests = self._observed.view.during(rounds), []
         ready, all_missing, contributors = [], [], self._observed.contributors
         for one in attacks:
-            is_single = rounds != self._observed.rounds
             try:
-                knowledge = one.knowledge_at(one.describe(rounds, is_single=is_single))
+                knowledge = self._knowledge(one, rounds)
                 missing = {
                     target: why
                     for target in targets
@@ -191,8 +180,7 @@ class ThreatCells:
                 continue  # It fails when its own turn comes, and costs no other attack.
             ready.append(one)
             able = tuple(target for target in targets if target not in missing)
-            seed = Seed(one.cell.seed).child("attack", one.cell.attack)
-            requests.append(ClaimRequest(one.attack, able, knowledge, seed))
+            requests.append(ClaimRequest(one.attack, able, knowledge, one.seed))
             all_missing.append(missing)
         if attacks[0].attack.has_separate_targets():
             all_made = make_claims_together(view, requests)
@@ -208,8 +196,25 @@ class ThreatCells:
                 view, request.knowledge, made, missing
             )
 
+    def _knowledge(self, attack: CellSpec, rounds: tuple[int, ...]) -> Knowledge:
+        """Return the attacker's knowledge, set up to report the progress of an attack.
 
-def _cell_claims(attack: PlannedAttack, cell: Cell, made: _MadeClaims) -> CellClaims:
+        Simulations are stored as those of the attack's code.
+        """
+        run = self._observed.run
+        if self._known is None:
+            self._known = attacker_knowledge(run.spec.arm, attack.threat, run.inputs)
+        compute = self._known.compute
+        what = attack.describe(rounds, is_single=rounds != self._observed.rounds)
+        settings = replace(
+            compute,
+            cache=CodeTensorCache(compute.cache, attack.simulation_code),
+            on_progress=partial(self._progress.report_subtask, what),
+        )
+        return replace(self._known, compute=settings)
+
+
+def _cell_claims(attack: CellSpec, cell: Cell, made: _MadeClaims) -> CellClaims:
     """Return the claims of a cell with the uninformed guesses, and why there are no others."""
     refusals, failures = dict(made.missing), dict(made.made.failures)
     refusals |= {target: (why,) for target, why in made.made.problems.items()}
@@ -258,11 +263,3 @@ def missing_for_target(
 
 def _keeps_layers(algorithm: Algorithm | None) -> bool:
     return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors
-
-
-def _control_name(cell: Cell) -> str:
-    """Name the control of a cell for a line of progress; nothing for a planned run."""
-    if not cell.is_control:
-        return ""
-    number = f" {cell.control_number + 1}" if cell.control_number else ""
-    return f", {cell.control} control{number}" if cell.control else ", control"

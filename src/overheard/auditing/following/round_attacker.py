@@ -16,16 +16,16 @@ from overheard.auditing.following.growing_recording import GrowingRecording
 from overheard.auditing.following.pace import AttackKey, Pace
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.judging.judge import AttackedRun, ClaimsOfThreat, judge
+from overheard.auditing.program import CellSpec
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
 from overheard.auditing.recording import (
     CheckedRecording,
     check_recording,
-    prove_recording,
+    with_proof,
     without_idle_updates,
 )
 from overheard.auditing.run import audit_subject, claims_of_threat
-from overheard.auditing.work_items import name_observers_of_run
 from overheard.consistency.check import RecordingCheck
 from overheard.consistency.proof import Reason, RecordingProof
 from overheard.consistency.statement import state_step
@@ -34,7 +34,7 @@ from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.lost_replies import describe_lost_replies, find_lost_replies
 from overheard.plans.description import describe_recording
-from overheard.plans.plan import ThreatPlan
+from overheard.plans.plan import Plan, ThreatPlan
 
 
 @final
@@ -94,8 +94,7 @@ class RoundAttacker:
         self._pace.note_round(growing.rounds, monotonic())
         run, notes = self._open_run()
         self._run = run
-        attacks, waiting = self._attacks()
-        recording = run.observed.recording
+        attacks, recording = self._attacks(), run.observed.recording
         # Also the slow ones, whose latest claims would be wrong.
         refused = [key for key in attacks if recording and recording.refusal(key[0])]
         for key in dict.fromkeys((*refused, *self._pace.quick(attacks))):
@@ -106,12 +105,12 @@ class RoundAttacker:
             growing.rounds,
             growing.seconds_since_newest(),
             self._audit(run),
-            (*notes, *self._lost_replies(run), *waiting, *self._slow_attacks(attacks)),
+            (*notes, *self._lost_replies(run), *self._slow_attacks(attacks)),
         )
 
     def attack_slowly(self) -> None:
         """Run one of the attacks that take longer than a round, if it has waited enough."""
-        attacks, _ = self._attacks()
+        attacks = self._attacks()
         key = self._pace.slow(attacks, self._growing.rounds)
         if key is not None:
             self._attack(key, attacks[key])
@@ -138,12 +137,14 @@ class RoundAttacker:
                 *notes,
                 f"claims are not scored yet: {error}",
             )
-        run = self._checked.build_run(whole, transcript, truth, growing.rounds)
-        proven = prove_recording(
-            partial(self._prove, self._checked), transcript, self._threats()[0]
+        plan, waiting = self._plan_so_far()
+        spec = self._checked.resolve(plan, transcript, growing.parties, goes_on=True)
+        run = with_proof(
+            self._checked.build_run(spec, whole, transcript, truth, growing.rounds),
+            partial(self._prove, self._checked),
         )
-        notes += _recording_notes(proven)
-        return replace(run, observed=replace(run.observed, recording=proven)), notes
+        assert run.observed.recording is not None, "its messages were checked"
+        return run, (*notes, *_recording_notes(run.observed.recording), *waiting)
 
     def _prove(self, checked: CheckedRecording) -> RecordingProof:
         """Check the rounds so far; each but the last, which may still change, is read once."""
@@ -158,8 +159,8 @@ class RoundAttacker:
         so_far.add(read_round(self._recording, last))
         return so_far.result()
 
-    def _threats(self) -> tuple[tuple[ThreatPlan, ...], tuple[str, ...]]:
-        """Return the threats whose observers are there, and which observers are not yet."""
+    def _plan_so_far(self) -> tuple[Plan, tuple[str, ...]]:
+        """Return the plan with the threats whose observers are there; say which are not yet."""
         plan, parties = self._inputs.plan, self._growing.parties
         ready, waiting = list[ThreatPlan](), list[str]()
         for threat in plan.threats:
@@ -174,25 +175,19 @@ class RoundAttacker:
                     f"{', '.join(sorted(missing))} took no part yet: the threat with it waits"
                 )
             else:
-                ready.append(threat)
-        known = plan.model_copy(update={"threats": tuple(ready)})
-        return name_observers_of_run(known, tuple(parties)).threats, tuple(waiting)
+                ready.append(threat.model_copy(update={"by_round": False}))
+        return plan.model_copy(update={"threats": tuple(ready)}), tuple(waiting)
 
-    def _attacks(self) -> tuple[dict[AttackKey, ThreatPlan], tuple[str, ...]]:
-        """Return each attack as a threat of its own, and which observers are not there yet."""
-        threats, waiting = self._threats()
-        return {
-            (threat.observer_parties, threat.attack_name(attack)): threat.model_copy(
-                update={"attacks": (attack,), "by_round": False}
-            )
-            for threat in threats
-            for attack in threat.attacks
-        }, waiting
-
-    def _attack(self, key: AttackKey, threat: ThreatPlan) -> None:
+    def _attacks(self) -> dict[AttackKey, CellSpec]:
+        """Return the attacks on the latest rounds."""
         assert self._run is not None, "a round was opened"
-        begin, plan = monotonic(), self._inputs.plan
-        claims = claims_of_threat(plan, self._run, threat, NoClaimStore(), Progress(None))
+        cells = self._run.observed.spec.cells
+        return {(one.cell.observers, one.cell.attack): one for one in cells}
+
+    def _attack(self, key: AttackKey, attack: CellSpec) -> None:
+        assert self._run is not None, "a round was opened"
+        begin = monotonic()
+        claims = claims_of_threat(self._run, (attack,), NoClaimStore(), Progress(None))
         self._claims[key] = replace(claims, cells=tuple(claims.cells))
         self._pace.note_attack(key, self._growing.rounds, monotonic() - begin)
 
@@ -210,7 +205,7 @@ class RoundAttacker:
         about = describe_recording(
             plan, self._checked.manifest, len(growing.parties), growing.rounds
         )
-        rounds = run.observed.rounds
+        rounds = run.observed.spec.rounds
         subject = audit_subject(
             plan.model_copy(update={"title": f"{plan.title} (the run goes on)"}),
             f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
@@ -219,7 +214,7 @@ class RoundAttacker:
             self._recording,
             run.observed.recording,
         )
-        return judge(subject, [AttackedRun(run.record(), tuple(self._claims.values()))])
+        return judge(subject, [AttackedRun(run.record, tuple(self._claims.values()))])
 
 
 def _recording_notes(recording: AuditedRecording) -> tuple[str, ...]:

@@ -173,7 +173,7 @@ def observe_runs(runs: StudyRuns, name: str) -> Mapping[int, ServerObservation]:
     return {
         seed: ServerObservation(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].observer_parties),
-            attacker_knowledge(undefended, seed, inputs, plan.threats[0]),
+            attacker_knowledge(undefended, plan.threats[0], inputs.for_attackers(seed)),
             read_truth(audit_folder.run_path(UNDEFENDED, seed))
             .facts.need(UsersOfClients)
             .users,

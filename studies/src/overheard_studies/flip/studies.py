@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from overheard.auditing.work_items import single_rounds
+from overheard.auditing.program import single_rounds
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.data.datasets.mnist import Mnist

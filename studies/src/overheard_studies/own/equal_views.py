@@ -190,7 +190,7 @@ def observe_run(
     transcript, truth = simulate(plan, arm=arm, seed=seed, folder=folder, resources=resources)
     inputs = load_inputs(plan, resources, MemoryTensorCache())
     observed = next(one for one in plan.arms if one.name == (arm or UNDEFENDED))
-    knowledge = attacker_knowledge(observed, seed, inputs, plan.threats[0])
+    knowledge = attacker_knowledge(observed, plan.threats[0], inputs.for_attackers(seed))
     pseudonyms = draw_pseudonyms(transcript, Seed(seed).child("pseudonyms"))
     renamed = pseudonyms.rename_senders(transcript)
     senders = renamed.seen_by(SERVER).senders()

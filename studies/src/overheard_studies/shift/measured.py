@@ -115,7 +115,7 @@ def measure_runs(
 def _knowledge(plan: Plan, runs: StudyRuns) -> Mapping[int, Knowledge]:
     inputs = load_inputs(plan, runs.resources, MemoryTensorCache())
     return {
-        seed: attacker_knowledge(plan.arms[0], seed, inputs, plan.threats[0])
+        seed: attacker_knowledge(plan.arms[0], plan.threats[0], inputs.for_attackers(seed))
         for seed in plan.seeds
     }
 

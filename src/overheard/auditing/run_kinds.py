@@ -1,24 +1,14 @@
-"""The work items of an audit: its runs, and the attacks on each of them."""
+"""Which runs an arm and seed have: the planned one, and its controls."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.core.errors import PlanError
-from overheard.core.parties import (
-    EXTERNAL_NAMES,
-    SERVER,
-    Party,
-    client,
-    is_external,
-    party_sort_key,
-)
 from overheard.data.partition.schedule import Draws
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.question import Control, Question
-from overheard.plans.plan import Plan, ThreatPlan, check_unique_threats
+from overheard.plans.plan import Plan
 from overheard.plans.registries import question_of_attack
-from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 
 def control_kind(plan: Plan) -> Control | None:
@@ -71,6 +61,11 @@ class RunKind:
         """Whether it is a control."""
         return self.control is not None
 
+    # Any: a question has claims of its own.
+    def allows(self, question: Question[Any]) -> bool:
+        """Return whether the question is asked of it: of a control only if it needs them."""
+        return not self.is_control or question.control is not None
+
     @property
     def folder_suffix(self) -> str:
         """What the name of its folder ends in."""
@@ -105,89 +100,4 @@ def _exchange_controls(plan: Plan) -> tuple[RunKind, ...]:
     return tuple(
         RunKind("exchange", draws, number, place == 0)
         for place, (draws, number) in enumerate(wanted)
-    )
-
-
-# Any: a question has claims of its own.
-def applies_to_run(question: Question[Any], is_control: bool) -> bool:
-    """Return whether the question is asked of a run: of a control only if it has controls."""
-    return not is_control or question.control is not None
-
-
-def single_rounds(
-    threat: ThreatPlan, question: Question[Any], rounds: Sequence[int]
-) -> tuple[int, ...]:
-    """Return the rounds that are also attacked one by one, in order.
-
-    There are none if a single round cannot answer the question, as for shifts. Single rounds of
-    a user are covered by threats with one pseudonym a round, whose attackers learn from all.
-    """
-    if not threat.by_round or question.needs_all_rounds:
-        return ()
-    return (
-        tuple(rounds)
-        if threat.by_round is True
-        else select_evenly_spaced(rounds, threat.by_round)
-    )
-
-
-def simulated_parties(plan: Plan) -> tuple[Party, ...]:
-    """Return the parties of the plan's simulated runs that may observe."""
-    return (SERVER, *map(client, range(plan.data.clients)))
-
-
-def name_observers_of_run(plan: Plan, parties: Sequence[Party]) -> Plan:
-    """Return the plan with the observers that its threats stand for in a run.
-
-    Raises:
-        PlanError: if a threat names an observer that is no party of the run, or two threats
-            stand for the same one.
-
-    """
-    threats = tuple(one for threat in plan.threats for one in threat.in_run(parties))
-    try:
-        check_unique_threats(threats)
-    except ValueError as error:
-        raise PlanError(
-            f"threats: {error}: remove the observers that another threat covers"
-        ) from error
-    named = plan.model_copy(update={"threats": threats})
-    refuse_unknown_observers(named, parties)
-    return named
-
-
-def refuse_unknown_observers(plan: Plan, parties: Sequence[Party]) -> None:
-    """Refuse observers that are not parties: their empty view would look like no leak.
-
-    Raises:
-        PlanError: if a threat names such an observer.
-
-    """
-    known = sorted(parties, key=party_sort_key)
-    for number, threat in enumerate(plan.threats):
-        for observer in threat.observer_parties:
-            if observer not in known and not is_external(observer):
-                raise PlanError(
-                    f"threats.{number}.observers: {observer} is not a party of the run: choose "
-                    f"from {', '.join(known)}, or {EXTERNAL_NAMES}"
-                )
-
-
-def count_work_items(plan: Plan) -> int:
-    """Count the work items in the audit of a plan's simulated federations."""
-    counts = [
-        rounds + count_cells(plan, rounds, kind.is_control)
-        for rounds in map(plan.rounds_of, plan.arms)
-        for kind in run_kinds(plan)
-    ]
-    return len(plan.seeds) * sum(counts)
-
-
-def count_cells(plan: Plan, rounds: int, is_control: bool) -> int:
-    """Count the cells for one run of this many rounds."""
-    return sum(
-        1 + len(single_rounds(threat, question_of_attack(attack), range(rounds)))
-        for threat in plan.threats
-        for attack in threat.attacks
-        if applies_to_run(question_of_attack(attack), is_control)
     )

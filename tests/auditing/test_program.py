@@ -1,20 +1,23 @@
 """The runs and controls of a plan, the attacks on them, and the number of work items."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from overheard.auditing.work_items import (
+from overheard.auditing.program import (
+    AuditProgram,
+    CellSpec,
+    name_observers_of_run,
+    resolve_plan,
+    single_rounds,
+)
+from overheard.auditing.run_kinds import (
     PLANNED,
     RunKind,
-    applies_to_run,
     control_kind,
-    count_cells,
-    count_work_items,
     first_control,
-    name_observers_of_run,
     run_kinds,
-    single_rounds,
 )
 from overheard.core.errors import PlanError
 from overheard.core.parties import Party
@@ -51,7 +54,17 @@ def named(observers: tuple[str, ...], *parties: str, more: tuple[ThreatPlan, ...
     threat = ThreatPlan(attacks=(DOES_NOT,), observers=observers)
     asked = replace_tables(TINY, threats=(threat, *more))
     found = name_observers_of_run(asked, [Party(name) for name in parties])
-    return [one.observer_parties for one in found.threats]
+    return [one.observer_parties for one in found]
+
+
+def resolved(asked: Plan) -> AuditProgram:
+    return resolve_plan(asked, {"digits": "12"})
+
+
+def counts(asked: Plan) -> list[int]:
+    """Return the number of cells of each run of the first arm and seed."""
+    kinds = len(run_kinds(asked))
+    return [sum(map(len, run.cells)) for run in resolved(asked).runs[:kinds]]
 
 
 NODES = ("server", "client/10", "client/9", "shadow/0")
@@ -129,18 +142,16 @@ def test_other_plans_have_no_control(uncontrolled: Plan):
 
 
 def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
-    assert [
-        applies_to_run(question_of_attack(ASKS), True),
-        applies_to_run(question_of_attack(ASKS), False),
-    ] == [True, True]
-    assert [
-        applies_to_run(question_of_attack(DOES_NOT), True),
-        applies_to_run(question_of_attack(DOES_NOT), False),
-    ] == [
-        False,
-        True,
-    ]
-    assert single_rounds(BOTH, question_of_attack(ASKS), (0, 2)) == ()
+    def attacks(kind: RunKind) -> list[CellSpec]:
+        return [
+            cell for run in resolved(plan(TRULY)).runs if run.kind == kind for cell in run.cells
+        ]
+
+    planned, control = attacks(PLANNED), attacks(NATURAL)
+    assert {one.attack for one in planned} == {ASKS, DOES_NOT}
+    assert {one.attack for one in control} == {ASKS}
+    assert {one.single_rounds for one in planned if one.attack == DOES_NOT} == {(0, 1)}
+    assert {one.single_rounds for one in (*planned, *control) if one.attack == ASKS} == {()}
     assert single_rounds(BOTH, question_of_attack(DOES_NOT), (0, 2)) == (0, 2)
     never = BOTH.model_copy(update={"by_round": False})
     assert single_rounds(never, question_of_attack(DOES_NOT), (0, 2)) == ()
@@ -153,17 +164,30 @@ def test_single_rounds_are_evenly_spaced_over_the_run():
     assert single_rounds(some, question_of_attack(ASKS), range(101)) == ()
     one = ThreatPlan(attacks=(DOES_NOT,), by_round=1)
     assert single_rounds(one, question_of_attack(DOES_NOT), range(101)) == (100,)
-    # Of 101 rounds one cell of all, and three; of the other attack one.
-    assert count_cells(plan(threats=(some,)), 101, False) == 1 + 3 + 1
+    # One cell of all rounds, and two; of the other attack one.
+    assert counts(plan(threats=(some,))) == [1 + 2 + 1]
 
 
 def test_counts_rounds_and_cells_as_work_items():
     # Of a run 2 rounds and 1 + (1 + 2) cells; of each of two controls 2 rounds and 1 cell.
-    assert count_cells(plan(TRULY), 2, False) == 4
-    assert count_cells(plan(TRULY), 2, True) == 1
+    assert counts(plan(TRULY)) == [4, 1, 1]
     # Three seeds and two arms.
-    assert count_work_items(plan(TRULY)) == 6 * (2 + 4 + 2 * (2 + 1))
-    assert count_work_items(plan()) == 6 * (2 + 4)
+    assert len(resolved(plan(TRULY))) == 6 * (2 + 4 + 2 * (2 + 1))
+    assert len(resolved(plan())) == 6 * (2 + 4)
+
+
+def test_runs_follow_arm_by_arm_each_with_its_controls_and_its_folder():
+    runs = resolved(plan(TRULY)).runs
+    assert len({run.folder for run in runs}) == len(runs) == 2 * 3 * 3
+    first = [(run.name, run.seed, run.kind) for run in runs[:4]]
+    assert first == [
+        *(("no defense", 0, kind) for kind in (PLANNED, NATURAL, EXACT)),
+        ("no defense", 1, PLANNED),
+    ]
+    assert runs[1].folder == Path("runs", "no_defense-seed0-control")
+    assert {cell.cell.seed for cell in runs[3].cells} == {1}
+    assert {cell.cell.control for cell in runs[1].cells} == {"natural"}
+    assert {run.name for run in runs[9:]} == {"secure aggregation"}
 
 
 WHO = ThreatPlan(attacks=(Resemblance(), DOES_NOT, Likeness()))
@@ -184,19 +208,9 @@ def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
 
 
 def test_identity_attacks_run_on_controls_and_never_on_single_rounds():
-    for attack in (Resemblance(), Likeness()):
-        assert [
-            applies_to_run(question_of_attack(attack), True),
-            applies_to_run(question_of_attack(attack), False),
-        ] == [
-            True,
-            True,
-        ]
-        assert single_rounds(WHO, question_of_attack(attack), range(2)) == ()
     # Of the run one cell each of two attacks and three of the other, of the control two.
-    assert count_cells(of_people(WHO), 2, False) == 1 + 3 + 1
-    assert count_cells(of_people(WHO), 2, True) == 2
-    assert count_work_items(of_people(WHO)) == 2 + 5 + 2 + 2
+    assert counts(of_people(WHO)) == [1 + 3 + 1, 2]
+    assert len(resolved(of_people(WHO))) == 2 + 5 + 2 + 2
 
 
 def test_refuses_a_plan_with_shift_and_identity_attacks():

@@ -2,23 +2,18 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from overheard.auditing import plan_code
+from overheard.auditing import program
 from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.plan_code import (
-    attack_codes,
-    cell_code,
-    describe_origin,
-    run_origin,
-    simulation_code,
-)
+from overheard.auditing.program import cell_code, resolve_plan, resolve_recording
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError
+from overheard.core.parties import SERVER
 from overheard.findings.audit import Audit
 from overheard.learning.models.transformer import Transformer
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -26,7 +21,7 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import HERE
-from tests.auditing.plans import DATA, TRAINING
+from tests.auditing.plans import DATA, SECURE_AGGREGATION, TRAINING
 
 PLUGINS = {
     "guess_of_mine": """
@@ -163,63 +158,70 @@ def test_a_run_that_does_not_state_its_code_is_refused(home: Path):
         audit_and_list(home, plan)
 
 
-def test_the_origin_of_a_result_names_the_plans_their_plugins_and_the_module(home: Path):
-    plan, module = load_plan(home), "overheard.questions.shift.scorer"
-    before = describe_origin([plan], module)
-    assert before == describe_origin([load_plan(home)], module)
-
-    def is_same_code(other: str) -> bool:
-        return other.splitlines()[0] == before.splitlines()[0]
-
-    assert not is_same_code(describe_origin([plan], "overheard.questions.words.scorer"))
-    more = plan.model_copy(update={"seeds": (7, 8, 9)})
-    of_more = describe_origin([more], module)
-    assert is_same_code(of_more)
-    assert of_more != before
-    assert describe_origin([plan, more], module) not in {before, of_more}
-    assert is_same_code(describe_origin([load_plan(home, label=3)], module))
-    assert not is_same_code(describe_origin([load_plan(home, factor=2)], module))
-
-
-def test_computes_the_digests_of_an_attack_once_for_all_runs_of_an_arm(
+def test_threats_that_differ_by_their_observers_share_the_digests_of_an_attack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    threat = ThreatPlan(attacks=(BiasInversion(),))
-    plan = Plan(title="t", data=DATA, training=TRAINING, threats=(threat,))
-    arm, asked = plan.arms[0], list[str]()
-    cell = cell_code(plan, arm, threat, BiasInversion())
-    simulation = simulation_code(plan, arm, threat, BiasInversion())
+    asked = list[str]()
 
-    def ask(*of_attack: object) -> str:
-        asked.append(repr(of_attack[-1]))
-        return ""
+    def ask(question: object, plugins: Sequence[object]) -> str:
+        asked.append(repr(plugins[-1]))
+        return cell_code(question, plugins)
 
-    codes = attack_codes(plan, arm, "12")
-    expected = codes(threat, BiasInversion())
-    assert expected.of_cells.startswith(f"{cell}, run ")
-    assert expected.of_simulations == f"{simulation}, data 12"
-    monkeypatch.setattr(plan_code, "cell_code", ask)
-    assert codes(threat, BiasInversion()) == expected
-    assert not asked
-    codes(threat, MeanSoftmax())
-    assert asked == [repr(MeanSoftmax())]
+    monkeypatch.setattr(program, "cell_code", ask)
+    threats = (
+        ThreatPlan(attacks=(BiasInversion(),), observers=("client/*",)),
+        ThreatPlan(attacks=(BiasInversion(), MeanSoftmax())),
+    )
+    plan = Plan(title="t", data=DATA, training=TRAINING, seeds=(0, 1), threats=threats)
+    cells = [cell for run in resolve_plan(plan, {"digits": "12"}).runs for cell in run.cells]
+    # Three clients and the server, and once more the server, under two seeds.
+    assert len(cells) == 2 * (DATA.clients + 2)
+    assert asked == [repr(BiasInversion()), repr(MeanSoftmax())]
+    assert len({cell.code for cell in cells}) == 2
+    assert all(", run " in cell.code for cell in cells)
 
 
 def test_a_file_that_a_setting_of_a_plugin_names_counts_by_its_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    threat, attack = ThreatPlan(attacks=(BiasInversion(),)), BiasInversion()
+    threat = ThreatPlan(attacks=(BiasInversion(),))
     model = Transformer(base="base.safetensors")
     training = TRAINING.model_copy(update={"model": model})
     plan = Plan(title="t", data=DATA, training=training, threats=(threat,))
-    found = list[tuple[str, Mapping[str, str]]]()
+    found = []
     for content in (b"one", b"one", b"two"):
         Path("base.safetensors").write_bytes(content)
-        code = cell_code(plan, plan.arms[0], threat, attack)
-        found.append((code, run_origin(plan, plan.arms[0], {"digits": "12"})))
+        run = resolve_plan(plan, {"digits": "12"}).runs[0]
+        found.append((run.cells[0].code, run.origin))
     assert found[0] == found[1]
     assert found[0][0] != found[2][0]
     differing = {name for name, one in found[0][1].items() if found[2][1][name] != one}
     assert differing == {"data base.safetensors"}
     assert found[0][1]["data digits"] == "12"
+
+
+def test_claims_depend_on_data_arm_and_recording_and_simulations_on_data_alone() -> None:
+    threat = ThreatPlan(attacks=(BiasInversion(),))
+    plan = Plan(title="t", data=DATA, training=TRAINING, threats=(threat,))
+
+    def codes(changed: Plan, data: str = "12", recording: str = "") -> tuple[str, str]:
+        parties = (SERVER,)
+        run = resolve_recording(
+            changed, changed.arms[0], (0,), parties, {"digits": data}, recording
+        )
+        return run.cells[0].code, run.cells[0].simulation_code
+
+    code, simulation = codes(plan)
+    for other in (codes(plan, data="13"), codes(plan, recording="a")):
+        assert other[0] != code
+    assert codes(plan, data="13")[1] != simulation
+    assert codes(plan, recording="a")[1] == simulation
+    longer = plan.model_copy(
+        update={"training": TRAINING.model_copy(update={"rounds": 3}), "title": "t"}
+    )
+    assert codes(longer)[0] != code
+    assert codes(longer)[1] == simulation
+    # Further seeds and arms change nothing of the arm.
+    more = plan.model_copy(update={"seeds": (0, 1), "arms": (*plan.arms, SECURE_AGGREGATION)})
+    assert codes(more) == (code, simulation)
