@@ -8,7 +8,6 @@ from overheard.data.partition.schedule import Draws
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.question import Control, Question
 from overheard.plans.plan import Plan
-from overheard.plans.registries import question_of_attack
 
 
 def control_kind(plan: Plan) -> Control | None:
