@@ -113,6 +113,12 @@ def test_only_what_is_past_its_retention_is_removed(overheard: Command, made_in_
     assert [one.name for one in made_in_2020.iterdir()] == ["purged.json"]
     assert (new / "cells").is_dir()
     assert "Nothing is due." in overheard("purge", "--due", place).out
+    note = made_in_2020 / "purged.json"
+    note.write_text(note.read_text().replace('"is_complete": true', '"is_complete": false'))
+    (made_in_2020 / "evidence").mkdir()
+    assert "to be finished" in overheard("purge", "--due", place, "--yes").out
+    assert not (made_in_2020 / "evidence").exists()
+    assert "Nothing is due." in overheard("purge", "--due", place).out
 
 
 def test_a_retention_may_be_given_for_recordings(

@@ -107,7 +107,7 @@ def purge(
         planned = [
             plan(one.folder, with_results=results or one.are_results_due(today))
             for one in _print_dates(folders or [Path()], retention, today, console)
-            if one.are_messages_due(today) or one.are_results_due(today)
+            if one.are_messages_due(today) or one.are_results_due(today) or one.is_interrupted
         ]
     _print_plan(planned, console, is_due=due)
     planned = [one for one in planned if one.entries or one.is_interrupted]
@@ -154,6 +154,8 @@ def _parse(retention: str) -> "Retention":
 
 
 def _due_sentence(dates: "DueDates", today: date) -> str:
+    if dates.is_interrupted:
+        return f"{dates.folder}: a purge was interrupted, and is to be finished."
     if dates.note:
         return f"{dates.folder}: {dates.note}, so it is kept."
     parts = [

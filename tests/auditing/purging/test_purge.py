@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.purge_note import find_purge, read_purge_note
+from overheard.archive.purge_note import find_purge, read_purge_note, write_purge_note
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_end import mark_end
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.purging import purge as module
 from overheard.auditing.purging.due_purges import due_dates, find_folders
-from overheard.auditing.purging.purge import carry_out, plan_purge
+from overheard.auditing.purging.purge import carry_out, is_interrupted, plan_purge
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import Message, MissingReply
 from overheard.core.parties import SERVER, client
@@ -89,29 +88,6 @@ def test_links_are_removed_and_not_what_they_link_to(audited: Path, tmp_path: Pa
     assert not (audited / "followed.json").is_symlink()
 
 
-def test_an_interrupted_purge_says_so_and_can_be_run_again(
-    audited: Path, monkeypatch: pytest.MonkeyPatch
-):
-    remove, calls = module.remove_folder, list[Path]()
-
-    def fail(path: Path, *, inside: Path) -> None:
-        calls.append(path)
-        if len(calls) > 1:
-            raise KeyboardInterrupt
-        remove(path, inside=inside)
-
-    monkeypatch.setattr(module, "remove_folder", fail)
-    with pytest.raises(KeyboardInterrupt):
-        carry_out(plan_purge(audited), TODAY)
-    assert "was interrupted: run `overheard purge` again" in find_purge(audited)
-    monkeypatch.undo()
-    note = carry_out(plan_purge(audited), TODAY)
-    assert {one.name: one.bytes for one in note.removed} == dict.fromkeys(
-        ("cells", "bank", "runs", "followed.json"), 5
-    )
-    assert not (audited / "runs").exists()
-
-
 def test_a_folder_in_use_and_a_folder_of_others_stay_as_they_are(audited: Path, tmp_path: Path):
     with lock_folder(audited), pytest.raises(OutputError, match="another process works here"):
         carry_out(plan_purge(audited), TODAY)
@@ -140,6 +116,17 @@ def test_a_purged_folder_in_which_a_new_run_is_recorded_is_not_purged_meanwhile(
     mark_end(folder)
     carry_out(plan_purge(folder), TODAY)
     record(folder)
+    with pytest.raises(OutputError, match="may still write"):
+        plan_purge(folder)
+
+
+def test_a_run_recorded_after_an_interrupted_purge_is_not_removed_with_it(tmp_path: Path):
+    folder = record(tmp_path / "march")
+    note = carry_out(plan_purge(folder, is_over=True), TODAY)
+    write_purge_note(folder, note.model_copy(update={"is_complete": False}))
+    assert is_interrupted(folder)
+    record(folder)
+    assert not is_interrupted(folder)
     with pytest.raises(OutputError, match="may still write"):
         plan_purge(folder)
 

@@ -13,6 +13,7 @@ from overheard.auditing.purging.purge import (
     MESSAGES_OF_AUDIT,
     MESSAGES_OF_RECORDING,
     RESULTS_OF_AUDIT,
+    is_interrupted,
     is_purgeable,
 )
 from overheard.plans.retention import Period, Retention, parse_retention
@@ -36,6 +37,7 @@ class DueDates:
             none any more.
         results: last day of its results, likewise.
         note: why nothing is stated; "" = something is.
+        is_interrupted: whether a purge of it was interrupted, which is then to be finished.
 
     """
 
@@ -44,6 +46,7 @@ class DueDates:
     messages: date | None
     results: date | None
     note: str = ""
+    is_interrupted: bool = False
 
     def are_messages_due(self, today: date) -> bool:
         """Return whether messages were stored for longer than allowed."""
@@ -75,6 +78,8 @@ def due_dates(folder: Path, otherwise: Retention | None = None) -> DueDates:
         otherwise: the retention of a folder that states none.
 
     """
+    if is_interrupted(folder):
+        return DueDates(folder, None, None, None, is_interrupted=True)
     made_on, stated = _audit_facts(folder)
     retention = otherwise
     if stated:

@@ -9,6 +9,7 @@ from typing import Literal, final
 
 from overheard.archive.layout import manifest_path
 from overheard.archive.purge_note import (
+    NOTE_FILE,
     PurgeNote,
     RemovedEntry,
     read_purge_note,
@@ -66,6 +67,8 @@ class Purge:
 def plan_purge(folder: Path, *, with_results: bool = False, is_over: bool = False) -> Purge:
     """Return what a purge of a folder would remove; change nothing.
 
+    An interrupted purge that was to remove results is finished with them.
+
     Args:
         folder: the folder of an audit or of a recording.
         with_results: whether to remove the results of an audit as well.
@@ -78,16 +81,17 @@ def plan_purge(folder: Path, *, with_results: bool = False, is_over: bool = Fals
     kind = _kind(folder)
     if kind == "recording" and not is_over:
         _refuse_growing(folder)
+    note, is_begun = read_purge_note(folder), is_interrupted(folder)
+    if note is not None and is_begun:
+        with_results = with_results or not note.has_results
     names: tuple[str, ...] = MESSAGES_OF_RECORDING
     if kind == "audit":
         names = MESSAGES_OF_AUDIT + (RESULTS_OF_AUDIT if with_results else ())
     entries = tuple(_measure(folder, name) for name in names if _is_there(folder / name))
     removed = {one.name for one in entries}
     kept = tuple(sorted(one.name for one in folder.iterdir() if one.name not in removed))
-    note = read_purge_note(folder)
-    is_interrupted = note is not None and not note.is_complete
     has_results = kind == "audit" and not with_results
-    return Purge(folder, kind, entries, kept, has_results, is_interrupted)
+    return Purge(folder, kind, entries, kept, has_results, is_begun)
 
 
 def carry_out(purge: Purge, today: date) -> PurgeNote:
@@ -123,6 +127,21 @@ def carry_out(purge: Purge, today: date) -> PurgeNote:
     return note
 
 
+def is_interrupted(folder: Path) -> bool:
+    """Return whether a purge of a folder was interrupted, and no run was recorded there since.
+
+    Raises:
+        OutputError: if its note is damaged.
+
+    """
+    note = read_purge_note(folder)
+    if note is None or note.is_complete:
+        return False
+    manifest = manifest_path(folder / "transcript")
+    begun_at = (folder / NOTE_FILE).stat().st_mtime_ns
+    return not manifest.is_file() or manifest.stat().st_mtime_ns <= begun_at
+
+
 def is_purgeable(folder: Path) -> bool:
     """Return whether a folder is that of an audit or of a recording, purged or not."""
     try:
@@ -156,9 +175,7 @@ def _refuse_growing(folder: Path) -> None:
         OutputError: if nothing says that the run has ended.
 
     """
-    note = read_purge_note(folder)
-    is_begun = note is not None and not note.is_complete
-    if is_begun or not manifest_path(folder / "transcript").is_file():
+    if is_interrupted(folder) or not manifest_path(folder / "transcript").is_file():
         return
     try:
         is_ended = has_ended(folder)
