@@ -105,3 +105,23 @@ def test_findings_without_an_audit_are_an_error(overheard: Command, tmp_path: Pa
     said = overheard("release", tmp_path, "--out", tmp_path / "out")
     assert said.code == 2
     assert "findings.json" in said.err
+
+
+def test_a_release_and_its_audit_differ_in_nothing_that_both_hold(
+    overheard: Command, audited: Path, tmp_path: Path
+):
+    out = tmp_path / "out"
+    assert overheard("release", audited, "--out", out, "--least-group", "1").code == 0
+    for pair in ((audited, out), (out / "findings.json", audited / "findings.json")):
+        said = overheard("compare", *pair, "--json")
+        assert said.code == 0
+        found = json.loads(said.out)
+        assert found["changes"] == []
+        assert found["compared"] > 0
+        (note,) = found["notes"]
+        assert "is a release" in note
+    assert "is a release" not in overheard("compare", out, out).out
+    (out / "release.json").write_text('{"least_group": "many"}')
+    damaged = overheard("compare", audited, out)
+    assert damaged.code == 2
+    assert "get the whole release again" in damaged.err

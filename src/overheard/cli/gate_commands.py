@@ -1,7 +1,8 @@
 """The commands that judge findings: `check` and `compare`."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -9,6 +10,10 @@ from rich.console import Console
 from overheard.cli.exits import UsageError
 from overheard.cli.options import JsonOption, QuietOption
 from overheard.cli.purging import print_purge
+
+if TYPE_CHECKING:  # so that --help need not load torch
+    from overheard.findings.document import FindingsDocument
+    from overheard.report.release.left_out import ReleaseSettings
 
 
 def check(
@@ -137,6 +142,8 @@ def compare(
     "within the intervals" if the 95 % intervals of both audits allow that there
     is none. To fail on a change, use `overheard check --like`.
 
+    If one of the two is a release, only what a release holds is compared.
+
     \b
     Exit codes:
       0  the audits were compared, whatever changed
@@ -153,12 +160,23 @@ def compare(
     from overheard.findings.document import read_findings
     from overheard.gate.audit_changes import compare_audits
     from overheard.gate.changes_text import changes_as_json, changes_as_markdown
+    from overheard.report.release.left_out import read_release_settings
 
     paths = findings_path(before), findings_path(after)
     refuse_to_overwrite(paths, (markdown,))
     for path in (before, after):
         print_purge(path, quiet=quiet)
-    found = compare_audits(read_findings(paths[0]), read_findings(paths[1]))
+    first, second = read_findings(paths[0]), read_findings(paths[1])
+    settings = [read_release_settings(path.parent) for path in paths]
+    notes: tuple[str, ...] = ()
+    if settings[0] is not None and settings[1] is None:
+        second = _released(second, settings[0])
+        notes = (_release_note(before),)
+    elif settings[1] is not None and settings[0] is None:
+        first = _released(first, settings[1])
+        notes = (_release_note(after),)
+    found = compare_audits(first, second)
+    found = replace(found, notes=(*notes, *found.notes))
     if markdown is not None:
         text = changes_as_markdown(found)
         write_text(markdown, text, inside=markdown.parent, is_private=False)
@@ -166,3 +184,14 @@ def compare(
         typer.echo(changes_as_json(found), nl=False)
     elif not quiet:
         print_changes(found, Console(highlight=False))
+
+
+def _released(found: "FindingsDocument", settings: "ReleaseSettings") -> "FindingsDocument":
+    # Loads torch, which a comparison of two audits does without.
+    from overheard.report.release.released_findings import release_findings
+
+    return release_findings(found, (), settings).document
+
+
+def _release_note(release: Path) -> str:
+    return f"{release} is a release: what a release leaves out is not compared."

@@ -1,7 +1,17 @@
 """What a release leaves out, and what its owner should read before it leaves."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
+
+from pydantic import TypeAdapter, ValidationError
+
+from overheard.core.errors import FindingsError
+from overheard.disk.limits import SMALL_FILE
+from overheard.disk.reading import parse_json, read_small_file
+
+RELEASE_FILE = "release.json"
+"""Says what a release leaves out, and by which settings it was made."""
 
 
 @final
@@ -42,3 +52,27 @@ KEPT = (
     "your own words in officer.toml, and the names and reasons in a policy",
 )
 """Texts of people, which a release contains as they are."""
+
+
+def read_release_settings(folder: Path) -> ReleaseSettings | None:
+    """Return the settings of the release in a folder; None if it has no `release.json`.
+
+    Raises:
+        FindingsError: if the file is damaged.
+
+    """
+    path = folder / RELEASE_FILE
+    if not path.is_file():
+        return None
+    content = read_small_file(path, FindingsError, part=SMALL_FILE)
+    stated = parse_json(content, str(path), FindingsError, part=SMALL_FILE)
+    names = ReleaseSettings.__dataclass_fields__
+    try:
+        return TypeAdapter(ReleaseSettings).validate_python(
+            {name: stated.get(name) for name in names}, strict=True
+        )
+    except ValidationError as error:
+        raise FindingsError(
+            f"{path}: does not say by which settings the release was made: get the whole "
+            "release again"
+        ) from error

@@ -31,7 +31,7 @@ from overheard.report.evidence.digests import (
 from overheard.report.evidence.officer import OFFICER_FILE, read_officer_words
 from overheard.report.evidence.write import write_evidence
 from overheard.report.page import ReleasedParts, render_page
-from overheard.report.release.left_out import KEPT, LeftOut, ReleaseSettings
+from overheard.report.release.left_out import KEPT, RELEASE_FILE, LeftOut, ReleaseSettings
 from overheard.report.release.released_audit import released_audit
 from overheard.report.release.released_findings import (
     client_names,
@@ -39,9 +39,6 @@ from overheard.report.release.released_findings import (
     release_findings,
 )
 from overheard.report.threat_sentences import threat_sentences
-
-RELEASE_FILE = "release.json"
-"""Says what a release leaves out, and by which settings it was made."""
 
 EVIDENCE = "evidence"
 """The folder of the evidence, in that of an audit and in that of a release."""
