@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from overheard.consistency.evidence import ClientReplies
 from overheard.consistency.proof import MessageFault
@@ -36,8 +37,8 @@ def find_mean_replies(
         kept: single replies of the first rounds, by number of the round.
 
     """
-    means = _senders_of(kept, _is_mean_of_others)
-    changes = _senders_of(kept, _is_change)
+    means = _senders_of(kept, _are_mean_of_others)
+    changes = _senders_of(kept, _are_change)
     return (
         *(MessageFault(first, one, f"{one}: {MEAN}", MEND) for one, first in means.items()),
         *(
@@ -50,13 +51,13 @@ def find_mean_replies(
 
 def _senders_of(
     kept: Sequence[tuple[int, ClientReplies, float]],
-    holds: Callable[[ClientReplies, int], bool],
+    marked: Callable[[ClientReplies], Bool[Tensor, " replies"]],
 ) -> dict[Party, int]:
-    """Return for whose replies it always holds, with the first of at least two rounds."""
+    """Return whose replies are always marked, with the first of at least two rounds."""
     rounds, others = dict[Party, list[int]](), set[Party]()
     for number, one, _ in kept:
-        for place, sender in enumerate(one.senders):
-            if holds(one, place):
+        for sender, holds in zip(one.senders, marked(one).tolist(), strict=True):
+            if holds:
                 rounds.setdefault(sender, []).append(number)
             else:
                 others.add(sender)
@@ -67,27 +68,39 @@ def _senders_of(
     }
 
 
-def _is_change(one: ClientReplies, place: int) -> bool:
-    """Return whether a reply among several different ones is the change of the model."""
-    reply, deltas = one.deltas[place].double(), one.deltas.double()
-    if len(deltas) <= FEWEST_OTHERS or not bool(reply.any()):
-        return False
-    are_different = float((deltas - deltas.mean(0)).norm()) > SAME * float(reply.norm())
-    return are_different and _are_same(reply, one.changes["c0"])
+def _are_change(one: ClientReplies) -> Bool[Tensor, " replies"]:
+    """Mark the replies among several different ones that are the change of the model."""
+    deltas = one.deltas.double()
+    sizes = vector_norm(deltas, dim=1)
+    are_different = vector_norm(deltas - deltas.mean(0)) > SAME * sizes
+    if len(deltas) <= FEWEST_OTHERS:
+        return torch.zeros(len(deltas), dtype=torch.bool)
+    return torch.logical_and(are_different & (sizes > 0), _are_same(deltas, one.changes["c0"]))
 
 
-def _is_mean_of_others(one: ClientReplies, place: int) -> bool:
-    rest = [index for index in range(len(one.senders)) if index != place]
-    reply, deltas = one.deltas[place].double(), one.deltas[rest].double()
-    if len(rest) < FEWEST_OTHERS or not bool(reply.any()):
-        return False
-    shares = torch.tensor(one.shares, dtype=torch.float64)[rest]
-    total = float(shares.sum())
-    means = [deltas.mean(0), *([shares @ deltas / total] if total > 0 else [])]
+def _are_mean_of_others(one: ClientReplies) -> Bool[Tensor, " replies"]:
+    """Mark the replies that are the mean of the others, which differ from each other.
+
+    The means of all but one are found from the mean of all, as there may be many replies.
+    """
+    deltas = one.deltas.double()
+    rest = len(deltas) - 1
+    if rest < FEWEST_OTHERS:
+        return torch.zeros(len(deltas), dtype=torch.bool)
+    offsets = deltas - deltas.mean(0)
+    squares = offsets.square().sum(1)
+    are_mean = _are_same(deltas, deltas.mean(0) - offsets / rest)
+    shares = torch.tensor(one.shares, dtype=torch.float64)[:, None]
+    left = shares.sum() - shares
+    weighted = ((shares * deltas).sum(0) - shares * deltas) / left
+    are_mean |= _are_same(deltas, weighted) & (left[:, 0] > 0)
     # Replies that are all the same are the mean of each other, and a fault of another kind.
-    spread = float((deltas - deltas.mean(0)).norm())
-    return spread > SAME * float(reply.norm()) and any(_are_same(reply, one) for one in means)
+    spreads = (squares.sum() - squares * (1 + 1 / rest)).clamp(min=0).sqrt()
+    sizes = vector_norm(deltas, dim=1)
+    return torch.logical_and(are_mean & (sizes > 0), spreads > SAME * sizes)
 
 
-def _are_same(one: Float[Tensor, " numbers"], other: Float[Tensor, " numbers"]) -> bool:
-    return float((one - other).norm()) <= SAME * float(other.norm())
+def _are_same(
+    some: Float[Tensor, "replies numbers"], others: Float[Tensor, "*replies numbers"]
+) -> Bool[Tensor, " replies"]:
+    return torch.le(vector_norm(some - others, dim=1), SAME * vector_norm(others, dim=-1))
