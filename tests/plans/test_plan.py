@@ -85,7 +85,7 @@ def test_refuses_defenses_with_distillation():
 
 def test_invalid_settings_of_a_distillation_are_reported_with_their_location():
     error = mistakes_in(FLIP.replace("samples = 10", "samples = 0") + GOOD)
-    assert "samples, steps, batch and at_once are 1 or more" in error["arms.0.distillation"]
+    assert error["arms.0.distillation.flip.samples"] == "must be 1 or more, got 0"
 
 
 def test_refuses_distillation_in_the_arm_named_no_defense():
@@ -126,10 +126,10 @@ def test_an_unknown_key_is_reported_with_its_location():
         ("rounds = 2", "rounds = 2147483648", "training.rounds"),
         ("rounds = 2", "rounds = 1.5", "training.rounds"),
         ("rate = 0.1", 'rate = "0.1"', "training.rate"),
-        ("rate = 0.1", "rate = -0.1", "training"),
-        ("rate = 0.1", "rate = inf", "training"),
-        ("rate = 0.1", "rate = nan", "training"),
-        ("rate = 0.1", "rate = 0.1\nmomentum = 1", "training"),
+        ("rate = 0.1", "rate = -0.1", "training.rate"),
+        ("rate = 0.1", "rate = inf", "training.rate"),
+        ("rate = 0.1", "rate = nan", "training.rate"),
+        ("rate = 0.1", "rate = 0.1\nmomentum = 1", "training.momentum"),
         ("rate = 0.1", "rate = 0.1\nparticipation = 0", "training.participation"),
         ("rate = 0.1", "rate = 0.1\nparticipation = nan", "training.participation"),
         ("rate = 0.1", "rate = 0.1\nfailure_rate = 1.0", "training.failure_rate"),

@@ -60,7 +60,7 @@ def test_virtual_clients_are_read_as_written():
         ("held_out = 0", "threats.0.virtual.held_out", "must be 1 or more, got"),
         ('splits = ["by_user"]', "threats.0.virtual.splits", "splits by users"),
         ("examples = [20, 10]", "threats.0.virtual.examples", "is reversed"),
-        ("recipes = [{ rate = -1 }]", "threats.0.virtual.recipes.0", "rate must be above 0"),
+        ("recipes = [{ rate = -1 }]", "threats.0.virtual.recipes.0.rate", "must be above 0"),
         ("recipes = [{ rate = 0.1 }]", "threats.0", "remove 'recipe' from knows"),
         ("client = 3", "threats.0.virtual.client", "Extra inputs"),
     ],

@@ -26,6 +26,12 @@ LOSSES_OF_TASKS: Mapping[TaskKind, tuple[LossName, ...]] = MappingProxyType(
 LARGEST_FLOAT32 = 3e38
 """About the largest float32; settings are converted to the float32 of the weights."""
 
+Rate = Annotated[float, Gt(0), Lt(LARGEST_FLOAT32)]
+"""A learning rate."""
+
+Decay = Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)]
+"""A factor of a penalty, or a rate that may be 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Settings):
@@ -60,15 +66,15 @@ class Recipe(Settings):
 
     """
 
-    rate: Annotated[float, Gt(0), Lt(LARGEST_FLOAT32)]
+    rate: Rate
     epochs: Positive
     batch: Positive
     optimizer: OptimizerName = "sgd"
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
-    weight_decay: Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)] = 0.0
+    weight_decay: Decay = 0.0
     label_smoothing: Annotated[float, Ge(0), Lt(1)] = 0.0
     loss: LossName = "cross_entropy"
-    proximal: Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)] = 0.0
+    proximal: Decay = 0.0
 
     def check_together(self) -> None:
         """Refuse settings that another optimizer or loss would ignore."""

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from torch import nn
 
+from overheard.core.settings import Settings
 from overheard.core.task import Task
 
 
-class Model(ABC):
+class Model(Settings, ABC):
     """A description of how to build a network for a task.
 
     A concrete model is a final frozen dataclass: its fields are its settings. The network ends

@@ -6,17 +6,14 @@ from pydantic import Field, field_validator, model_validator
 
 from overheard.core.compute_settings import HELD_OUT_PER_CLASS
 from overheard.core.knowledge import Prior
-from overheard.core.recipe import LossName, OptimizerName, Recipe
+from overheard.core.recipe import Decay, LossName, OptimizerName, Rate, Recipe
 from overheard.core.settings import Positive
 from overheard.core.split import Split
 from overheard.plans.plugin_field import PluginField, plugin_label
 from overheard.plans.registries import SPLITS
 from overheard.plans.strict_model import StrictModel
 
-# `Recipe` checks these ranges; the JSON schema states them.
-_Rate = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0})]
-_BelowOne = Annotated[float, Field(json_schema_extra={"minimum": 0, "exclusiveMaximum": 1})]
-_Decay = Annotated[float, Field(json_schema_extra={"minimum": 0})]
+_BelowOne = Annotated[float, Field(ge=0, lt=1)]
 
 
 class RecipePlan(StrictModel):
@@ -38,12 +35,12 @@ class RecipePlan(StrictModel):
 
     """
 
-    rate: _Rate
+    rate: Rate
     epochs: Positive = 1
     batch: Positive = 32
     optimizer: OptimizerName = "sgd"
     momentum: _BelowOne = 0.0
-    weight_decay: _Decay = 0.0
+    weight_decay: Decay = 0.0
     label_smoothing: _BelowOne | None = None
     loss: LossName = "cross_entropy"
 

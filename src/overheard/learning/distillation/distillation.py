@@ -13,6 +13,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
+from overheard.core.settings import Settings
 from overheard.learning.distillation.moments import AdamMoments
 from overheard.learning.distillation.synthetic import SyntheticExamples
 from overheard.learning.training_job import ClientTask
@@ -77,7 +78,7 @@ class Distiller(ABC):
         """Estimate the memory for networks, with this many synthetic examples per client."""
 
 
-class Distillation(ABC):
+class Distillation(Settings, ABC):
     """How clients distil their data, and how a model is trained on the shared examples.
 
     All clients start from the same weights and the same synthetic examples. In a round each

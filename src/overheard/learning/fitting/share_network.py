@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from annotated_types import Gt
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive, Settings
 from overheard.learning.seeding import seeded
 from overheard.learning.threads import one_thread
 
@@ -16,7 +19,7 @@ ShareLoss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class FitSchedule:
+class FitSchedule(Settings):
     """Settings of the training by Adam on shuffled batches.
 
     Args:
@@ -27,15 +30,10 @@ class FitSchedule:
 
     """
 
-    epochs: int
-    batch: int
-    rate: float = 1e-3
+    epochs: Positive
+    batch: Positive
+    rate: Annotated[float, Gt(0)] = 1e-3
     slow_after: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.epochs < 1 or self.batch < 1 or not self.rate > 0:
-            raise ValueError(f"epochs, batch and rate must be above 0, got {self}")
 
 
 def fit_share_network(

@@ -1,10 +1,12 @@
 """The standard network of dataset distillation."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Le
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
@@ -33,15 +35,8 @@ class ConvNet(Model):
         "ICML), after Gidaris and Komodakis 2018; in FLiP (arXiv 2410.19548), Section VI-A"
     )
 
-    blocks: int = 3
-    width: int = 128
-
-    def __post_init__(self) -> None:
-        """Refuse a network without channels, or with no or too many blocks."""
-        if not 1 <= self.blocks <= MOST_BLOCKS or self.width < 1:
-            raise ValueError(
-                f"blocks are 1 to {MOST_BLOCKS} and width is 1 or more, got {self}"
-            )
+    blocks: Annotated[int, Ge(1), Le(MOST_BLOCKS)] = 3
+    width: Positive = 128
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -5,6 +5,7 @@ from typing import ClassVar, final
 
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.activation import ActivationName, build_activation
 from overheard.learning.input_shapes import image_shape
@@ -31,15 +32,10 @@ class DecafConv2(Model):
     name: ClassVar[str] = "decaf_conv2"
     source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
-    first: int = 10
-    second: int = 20
-    hidden: int = 50
+    first: Positive = 10
+    second: Positive = 20
+    hidden: Positive = 50
     activation: ActivationName = "relu"
-
-    def __post_init__(self) -> None:
-        """Refuse a layer without units."""
-        if min(self.first, self.second, self.hidden) < 1:
-            raise ValueError("first, second and hidden must be 1 or more")
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -1,10 +1,12 @@
 """Decaf's network for CIFAR-10, skin lesions and faces: modules, then two linear layers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Ge, Le
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
@@ -32,17 +34,9 @@ class DecafModules(Model):
     name: ClassVar[str] = "decaf_modules"
     source: ClassVar[str] = "Dai et al. 2024 (Decaf), Table II; with channels of this project"
 
-    modules: int = 3
-    channels: int = 16
-    hidden: int = 50
-
-    def __post_init__(self) -> None:
-        """Refuse a layer without units, and too many modules."""
-        if min(self.modules, self.channels, self.hidden) < 1 or self.modules > MOST_MODULES:
-            raise ValueError(
-                "modules, channels and hidden must be 1 or more, and modules at most "
-                f"{MOST_MODULES}"
-            )
+    modules: Annotated[int, Ge(1), Le(MOST_MODULES)] = 3
+    channels: Positive = 16
+    hidden: Positive = 50
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -5,6 +5,7 @@ from typing import ClassVar, final
 
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.input_shapes import image_shape
 from overheard.learning.model import Model
@@ -30,12 +31,7 @@ class LdiaConv(Model):
     name: ClassVar[str] = "ldia_conv"
     source: ClassVar[str] = "Gu and Bai 2023 (LDIA), the network for MNIST, from their code"
 
-    channels: int = 32
-
-    def __post_init__(self) -> None:
-        """Refuse layers without units."""
-        if self.channels < 1:
-            raise ValueError(f"channels must be 1 or more, got {self.channels}")
+    channels: Positive = 32
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -6,6 +6,7 @@ from typing import ClassVar, final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.input_shapes import vocabulary_size
 from overheard.learning.model import Model
@@ -41,13 +42,8 @@ class Lstm(Model):
         "Schmidhuber 1997"
     )
 
-    dim: int = 100
-    hidden: int = 64
-
-    def __post_init__(self) -> None:
-        """Refuse a layer without units."""
-        if min(self.dim, self.hidden) < 1:
-            raise ValueError("dim and hidden must be 1 or more")
+    dim: Positive = 100
+    hidden: Positive = 64
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import MinLen
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.activation import ActivationName, build_activation
 from overheard.learning.input_shapes import input_size
@@ -26,13 +28,8 @@ class Mlp(Model):
     name: ClassVar[str] = "mlp"
     source: ClassVar[str] = "Rosenblatt 1962; Rumelhart et al. 1986"
 
-    hidden: tuple[int, ...] = (64,)
+    hidden: Annotated[tuple[Positive, ...], MinLen(1)] = (64,)
     activation: ActivationName = "relu"
-
-    def __post_init__(self) -> None:
-        """Refuse a layer without units."""
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden layers have 1 unit or more each, got {self.hidden}")
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

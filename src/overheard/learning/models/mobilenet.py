@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from math import gcd
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
+from annotated_types import Gt, Le
 from torch import nn
 
 from overheard.core.task import Task
@@ -59,12 +60,7 @@ class MobileNet(Model):
         "Howard et al. 2017, Table 1 and Section 3.3; Wu and He 2018 (group norm)"
     )
 
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse a width multiplier outside (0, 1]."""
-        if not 0 < self.alpha <= 1:
-            raise ValueError(f"alpha must be above 0 and at most 1, got {self.alpha}")
+    alpha: Annotated[float, Gt(0), Le(1)] = 1.0
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

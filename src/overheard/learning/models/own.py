@@ -36,7 +36,7 @@ class Own(Model):
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours"
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse a text that is not a reference to a function."""
         if not REFERENCE.fullmatch(self.reference):
             raise ValueError(

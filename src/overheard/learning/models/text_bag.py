@@ -5,6 +5,7 @@ from typing import ClassVar, final
 
 from torch import nn
 
+from overheard.core.settings import Positive
 from overheard.core.task import Task
 from overheard.learning.input_shapes import vocabulary_size
 from overheard.learning.model import Model
@@ -24,13 +25,8 @@ class TextBag(Model):
     name: ClassVar[str] = "text_bag"
     source: ClassVar[str] = "Joulin et al. 2017 (fastText), with a hidden layer"
 
-    dim: int = 64
-    hidden: int = 64
-
-    def __post_init__(self) -> None:
-        """Refuse a layer without units."""
-        if min(self.dim, self.hidden) < 1:
-            raise ValueError("dim and hidden must be 1 or more")
+    dim: Positive = 64
+    hidden: Positive = 64
 
     def build(self, task: Task) -> nn.Module:
         """Build the network with fresh weights."""

@@ -3,14 +3,16 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
+from annotated_types import Ge, Gt, Le
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.own_code.reference import OutsideName
+from overheard.core.settings import NotNegative, Positive
 from overheard.core.task import Task
 from overheard.learning.fitting.pretrained import load_pretrained
 from overheard.learning.input_shapes import vocabulary_size
@@ -60,11 +62,11 @@ class Transformer(Model):
 
     """
 
-    width: int = 256
-    depth: int = 3
-    heads: int = 4
-    rank: int = 0
-    alpha: float = 16.0
+    width: Positive = 256
+    depth: Annotated[int, Ge(1), Le(MOST_BLOCKS)] = 3
+    heads: Positive = 4
+    rank: NotNegative = 0
+    alpha: Annotated[float, Gt(0)] = 16.0
     adapted: tuple[AdaptedLayer, ...] = ("query", "value")
     base: OutsideName = ""
 
@@ -73,21 +75,16 @@ class Transformer(Model):
         "Vaswani et al. 2017, section 3; Xiong et al. 2020; adapters: Hu et al. 2021 (LoRA)"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse settings without a unit, a head, or a layer to adapt."""
-        if min(self.width, self.depth, self.heads) < 1 or self.width % self.heads:
+    def check_together(self) -> None:
+        """Refuse a width that cannot be divided, and ranks that fit no layer."""
+        if self.width % self.heads:
             raise ValueError(
-                "width, depth and heads must be 1 or more, and width divisible by heads, got "
-                f"{self.width}, {self.depth} and {self.heads}"
+                f"width must be divisible by heads, got {self.width} and {self.heads}"
             )
-        if self.depth > MOST_BLOCKS:
-            raise ValueError(f"depth must be at most {MOST_BLOCKS}, got {self.depth}")
         if self.width % 2:
             raise ValueError(f"width must be even, got {self.width}")
-        if not 0 <= self.rank <= self.width:
-            raise ValueError(f"rank must be 0 to the width, {self.width}, got {self.rank}")
-        if not 0 < self.alpha < math.inf:
-            raise ValueError(f"alpha must be above 0 and finite, got {self.alpha}")
+        if self.rank > self.width:
+            raise ValueError(f"rank must be at most the width, {self.width}, got {self.rank}")
         if self.rank and not self.adapted:
             raise ValueError("adapted must name a layer, or rank be 0")
 

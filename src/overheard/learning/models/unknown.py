@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import MinLen
 from torch import Tensor, nn
 
 from overheard.core.errors import PlanError
@@ -32,20 +33,18 @@ class Unknown(Model):
 
     """
 
-    tensors: tuple[str, ...]
+    tensors: Annotated[tuple[str, ...], MinLen(1)]
 
     name: ClassVar[str] = "unknown"
     source: ClassVar[str] = "the messages of a recording"
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Refuse a text that is not a name and a shape."""
         for text in self.tensors:
             if not TENSOR.fullmatch(text) or prod(_shape(text)) > MAX_NUMBERS:
                 raise ValueError(
                     f"tensors: give a name and a shape such as 'fc.weight 10x64', got {text!r}"
                 )
-        if not self.tensors:
-            raise ValueError("tensors: give at least one")
 
     def build(self, task: Task) -> nn.Module:
         """Return a module with these parameters, all 0.

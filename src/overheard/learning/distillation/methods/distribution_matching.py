@@ -12,8 +12,9 @@ from torch.func import functional_call
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
-from overheard.core.recipe import LARGEST_FLOAT32
+from overheard.core.recipe import Rate
 from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative, Positive
 from overheard.learning.distillation.distillation import (
     Distillation,
     DistillationResult,
@@ -62,14 +63,14 @@ class DistributionMatching(Distillation):
 
     """
 
-    samples: int = 10
-    steps: int = 1
-    batch: int = 64
-    input_rate: float = 20.0
-    first_rate: float = 0.01
-    passes: int = 20
-    at_once: int = 10
-    halve_every: int = 0
+    samples: Positive = 10
+    steps: Positive = 1
+    batch: Positive = 64
+    input_rate: Rate = 20.0
+    first_rate: Rate = 0.01
+    passes: Positive = 20
+    at_once: Positive = 10
+    halve_every: NotNegative = 0
     lacking: MissingClassMode = "mask"
 
     name: ClassVar[str] = "distribution_matching"
@@ -77,18 +78,6 @@ class DistributionMatching(Distillation):
         "Zhao and Bilen 2023 (Dataset Condensation with Distribution Matching, WACV), equation "
         "(6) and Algorithm 1, without augmentation"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if min(self.samples, self.steps, self.batch, self.passes, self.at_once) < 1:
-            raise ValueError(
-                f"samples, steps, batch, passes and at_once are 1 or more, got {self}"
-            )
-        for name in ("input_rate", "first_rate"):
-            if not 0 < getattr(self, name) < LARGEST_FLOAT32:
-                raise ValueError(f"{name} is above 0, got {getattr(self, name)}")
-        if self.halve_every < 0:
-            raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")
 
     def build_distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"

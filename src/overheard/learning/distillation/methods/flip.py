@@ -12,8 +12,9 @@ from torch.nn.functional import cross_entropy
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
-from overheard.core.recipe import LARGEST_FLOAT32
+from overheard.core.recipe import Decay, Rate
 from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative, Positive
 from overheard.learning.batches import epoch_order
 from overheard.learning.distillation.distillation import (
     Distillation,
@@ -66,17 +67,17 @@ class Flip(Distillation):
 
     """
 
-    samples: int = 10
-    steps: int = 1
-    batch: int = 1024
+    samples: Positive = 10
+    steps: Positive = 1
+    batch: Positive = 1024
     optimizer: Literal["adam", "sgd"] = "adam"
-    input_rate: float = 0.1
-    label_rate: float = 0.03
-    rate_rate: float = 0.001
-    first_rate: float = 0.02
-    halve_every: int = 40
+    input_rate: Decay = 0.1
+    label_rate: Decay = 0.03
+    rate_rate: Decay = 0.001
+    first_rate: Rate = 0.02
+    halve_every: NotNegative = 40
     lacking: MissingClassMode = "mask"
-    at_once: int = 1
+    at_once: Positive = 1
 
     name: ClassVar[str] = "flip"
     source: ClassVar[str] = (
@@ -84,17 +85,12 @@ class Flip(Distillation):
         "2410.19548), Section IV and Algorithm 1"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if min(self.samples, self.steps, self.batch, self.at_once) < 1:
-            raise ValueError(f"samples, steps, batch and at_once are 1 or more, got {self}")
-        rates = (self.input_rate, self.label_rate, self.rate_rate)
-        if not all(0 <= rate < LARGEST_FLOAT32 for rate in rates) or not any(rates):
-            raise ValueError(f"rates of the distillation are 0 or more, not all 0, got {self}")
-        if not 0 < self.first_rate < LARGEST_FLOAT32:
-            raise ValueError(f"first_rate is above 0, got {self.first_rate}")
-        if self.halve_every < 0:
-            raise ValueError(f"halve_every is 0 or more, got {self.halve_every}")
+    def check_together(self) -> None:
+        """Refuse a distillation that changes nothing."""
+        if not any((self.input_rate, self.label_rate, self.rate_rate)):
+            raise ValueError(
+                "input_rate, label_rate and rate_rate are 0: set one of them above 0"
+            )
 
     def build_distiller(
         self, build_model: BuildModel, start: Weights, device: torch.device | str = "cpu"
