@@ -18,7 +18,7 @@ from overheard.gate.policy import Policy, read_policy
 from overheard.plans.plan import parse_plan, read_plan
 from overheard.plans.strict_model import parse_toml
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
-from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_one_round
+from overheard.testing.planted_labels import SKEWED, simulate_one_round
 from website.generated_pages import generated_pages
 
 ROOT = Path(__file__).parent.parent

@@ -24,11 +24,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from overheard.archive.run_time import RunTime
+from overheard.archive.value_codec import ValueDecoder, ValueEncoder
 from overheard.auditing.cells.cell_claims import CellClaims
 from overheard.auditing.cells.claim_store import FolderClaimStore
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat
 from overheard.auditing.judging.run_truth import ThreatTruth
-from overheard.auditing.value_codec import ValueDecoder, ValueEncoder
 from overheard.core.facts import Facts
 from overheard.core.parties import Party
 from overheard.core.true_facts.attributes import Attributes

@@ -19,15 +19,16 @@ from overheard.linkage.prior_client import concatenate_users, split_priors
 from overheard.linkage.simulated_updates import ROUND, CorrectedTrainingJob
 from overheard.linkage.user_training_job import SKETCH_PREFIX, UserTrainingJob
 from overheard.simulation.job_tensors import pack_history
-from overheard.testing.planted_runs.planted_identity import (
+from overheard.testing.planted_users import (
     ALL_USERS,
     EXAMPLES,
     KNOWN,
-    IdentityRun,
     build,
     make_user,
     simulate_users,
+    users_of,
 )
+from overheard.testing.trial import PlantedRun
 from tests.runs.scaffold_users import ROUNDS, simulate_scaffold
 
 WHOLE = Recipe(rate=0.1, epochs=2, batch=200)
@@ -35,12 +36,12 @@ WHOLE = Recipe(rate=0.1, epochs=2, batch=200)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> IdentityRun:
+def run(tmp_path_factory: pytest.TempPathFactory) -> PlantedRun:
     """A run of all users in all rounds."""
     return simulate_scaffold(tmp_path_factory.mktemp("scaffold"), recipe=WHOLE)
 
 
-def with_private_examples(run: IdentityRun) -> Knowledge:
+def with_private_examples(run: PlantedRun) -> Knowledge:
     """Return the knowledge of an attacker whose prior examples are the private ones."""
     draws = Seed(0).child("private", 0)
     private = {
@@ -49,17 +50,17 @@ def with_private_examples(run: IdentityRun) -> Knowledge:
     return replace(run.knowledge, facts=Facts((KnownUsers(private),)))
 
 
-def sent_updates(run: IdentityRun) -> dict[tuple[str, int], Weights]:
+def sent_updates(run: PlantedRun) -> dict[tuple[str, int], Weights]:
     """Return the updates that each user sent, by round."""
     return {
-        (run.users[message.sender], message.round): message.body.delta
+        (users_of(run)[message.sender], message.round): message.body.delta
         for message in run.transcript.messages
         if isinstance(message.body, Update)
     }
 
 
 def test_with_the_same_examples_the_updates_of_all_rounds_are_the_same(
-    run: IdentityRun,
+    run: PlantedRun,
 ) -> None:
     view, sent = run.transcript.seen_by(SERVER), sent_updates(run)
     known = load_known_updates(view, with_private_examples(run), "simulated", "all")
@@ -71,7 +72,7 @@ def test_with_the_same_examples_the_updates_of_all_rounds_are_the_same(
 
 
 def test_without_the_first_round_known_users_train_without_a_correction(
-    run: IdentityRun,
+    run: PlantedRun,
 ) -> None:
     late = run.transcript.seen_by(SERVER).during((2, 3))
     known = load_known_updates(late, with_private_examples(run), "simulated", "all")

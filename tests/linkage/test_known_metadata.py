@@ -16,7 +16,7 @@ from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import initial_weights
 from overheard.linkage.known_metadata import LOSS, read_shadow_metadata, simulate_metadata
-from overheard.testing.planted_runs.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
+from overheard.testing.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
 from tests.runs.planted_users import make_message, make_prior, make_view
 
 START = dict(initial_weights(build, Seed(3)))

@@ -7,18 +7,19 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party
 from overheard.linkage.known_updates import load_known_updates
 from overheard.linkage.round_evidence import RoundEvidence, fit_round_evidence
-from overheard.testing.planted_runs.planted_identity import IdentityRun
+from overheard.testing.planted_users import users_of
+from overheard.testing.trial import PlantedRun
 from tests.runs.scaffold_users import simulate_scaffold
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> IdentityRun:
+def run(tmp_path_factory: pytest.TempPathFactory) -> PlantedRun:
     """A run of all users in all rounds."""
     return simulate_scaffold(tmp_path_factory.mktemp("scaffold"))
 
 
 @pytest.fixture(scope="module")
-def evidence(run: IdentityRun) -> RoundEvidence:
+def evidence(run: PlantedRun) -> RoundEvidence:
     """The evidence of all updates."""
     view = run.transcript.seen_by(SERVER)
     known = {-1: load_known_updates(view, run.knowledge, "simulated", -1, 8)}
@@ -26,10 +27,10 @@ def evidence(run: IdentityRun) -> RoundEvidence:
 
 
 def test_most_updates_of_later_rounds_have_the_most_evidence_for_their_user(
-    run: IdentityRun, evidence: RoundEvidence
+    run: PlantedRun, evidence: RoundEvidence
 ) -> None:
     names = {index: sender for sender, index in evidence.sender_indices.items()}
-    users = [run.users[names[sender]] for sender in evidence.senders.tolist()]
+    users = [users_of(run)[names[sender]] for sender in evidence.senders.tolist()]
     found = [f"user {index}" for index in evidence.scores.argmax(1).tolist()]
     later = [a == b for a, b, n in zip(users, found, evidence.rounds, strict=True) if n]
     # Guessing is right for 1 of 8 users.
@@ -49,7 +50,7 @@ def test_two_updates_are_of_one_user_as_often_as_their_evidence_says() -> None:
 
 
 def test_refuses_unknown_senders_and_views_without_updates(
-    run: IdentityRun, evidence: RoundEvidence
+    run: PlantedRun, evidence: RoundEvidence
 ) -> None:
     with pytest.raises(NeedsError, match="anon/9-9"):
         evidence.index_of(Party("anon/9-9"))

@@ -2,43 +2,43 @@
 
 import pytest
 
-from overheard.testing import trial
-from overheard.testing.planted_runs.planted_identity import IdentityRun
-from overheard.testing.planted_runs.planted_labels import LabelSharesRun
-from overheard.testing.planted_runs.planted_membership import MembershipRun
-from overheard.testing.planted_runs.planted_shift import ShiftingRun
+from overheard.questions.membership.checks import simulate_membership
+from overheard.questions.shift.checks import constant_runs
+from overheard.testing.planted_labels import leak_free_run, skewed_run
+from overheard.testing.planted_users import distinct_users_run, identical_users_run
+from overheard.testing.trial import PlantedRun
 
 
 @pytest.fixture(scope="session")
-def leaky() -> LabelSharesRun:
-    return trial.skewed_run()
+def leaky() -> PlantedRun:
+    return skewed_run()
 
 
 @pytest.fixture(scope="session")
-def tight() -> LabelSharesRun:
-    return trial.leak_free_run()
+def tight() -> PlantedRun:
+    return leak_free_run()
 
 
 @pytest.fixture(scope="session")
-def still() -> tuple[ShiftingRun, ...]:
-    return trial.constant_runs()
+def still() -> tuple[PlantedRun, ...]:
+    return constant_runs()
 
 
 @pytest.fixture(scope="session")
-def different() -> IdentityRun:
-    return trial.distinct_users_run()
+def different() -> PlantedRun:
+    return distinct_users_run()
 
 
 @pytest.fixture(scope="session")
-def by_heart() -> MembershipRun:
-    return trial.memorised_run()
+def by_heart() -> PlantedRun:
+    return simulate_membership(memorised=True)
 
 
 @pytest.fixture(scope="session")
-def never_seen() -> MembershipRun:
-    return trial.unseen_run()
+def never_seen() -> PlantedRun:
+    return simulate_membership(memorised=False)
 
 
 @pytest.fixture(scope="session")
-def alike() -> IdentityRun:
-    return trial.identical_users_run()
+def alike() -> PlantedRun:
+    return identical_users_run()

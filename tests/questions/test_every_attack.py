@@ -7,11 +7,9 @@ import pytest
 
 from overheard.core.attack import Attack
 from overheard.plans import registries
-from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.shift.claim import Shift
 from overheard.testing import adaptation_checks
-from overheard.testing.attack import AttackCheck, gain_checks, general_checks
-from overheard.testing.trial import make_trial
+from overheard.testing.attack import GENERAL_CHECKS
+from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
 from overheard.testing.truth_imports import find_truth_imports
 
 pytestmark = pytest.mark.slow
@@ -48,13 +46,20 @@ def quick(name: str) -> Any:
     return ATTACKS[name](**SHORTER.get(name, {}))
 
 
+def trial_of(attack: Attack[Any]) -> AttackTrial:
+    return AttackTrial(attack, checks_of(attack.claim_type))
+
+
 # Ordered by attack, so that checks reuse what an attack has learned.
 CASES = [
     pytest.param(attack, check, id=f"{name}-{check.__name__}")
     for name in ATTACKS
     for attack, checks in (
-        (quick(name), general_checks()),
-        (ATTACKS[name](**ACCURATE.get(name, {})), gain_checks(ATTACKS[name].claim_type)),
+        (quick(name), GENERAL_CHECKS),
+        (
+            ATTACKS[name](**ACCURATE.get(name, {})),
+            checks_of(ATTACKS[name].claim_type).attack_checks,
+        ),
     )
     for check in checks
 ]
@@ -62,7 +67,7 @@ CASES = [
 
 @pytest.mark.parametrize(("attack", "check"), CASES)
 def test_every_attack(attack: Attack[Any], check: AttackCheck) -> None:
-    check(make_trial(attack))
+    check(trial_of(attack))
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if hasattr(quick(name), "updates")])
@@ -76,7 +81,7 @@ def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
         "known users",
         "shadow devices",
     )
-    check(make_trial(on_shadows))
+    check(trial_of(on_shadows))
 
 
 def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
@@ -96,14 +101,14 @@ def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
     [
         choice
         for name in ATTACKS
-        if ATTACKS[name].claim_type in (LabelShares, Shift)
+        if checks_of(ATTACKS[name].claim_type).is_about_labels
         for choice in choices_of(quick(name))
         if choice.training_source() == "none"
     ],
     ids=repr,
 )
 def test_every_choice_of_settings_uses_the_training_that_it_states(attack: Attack[Any]) -> None:
-    adaptation_checks.uses_training_matches_claims(make_trial(attack))
+    adaptation_checks.uses_training_matches_claims(trial_of(attack))
 
 
 def test_no_attack_loads_the_ground_truth() -> None:

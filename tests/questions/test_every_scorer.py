@@ -7,8 +7,8 @@ from overheard.testing.scorer import (
     SCORER_CHECKS,
     ScorerCheck,
     check_question,
-    make_scorer_trial,
 )
+from overheard.testing.trial import checks_of
 
 SCORERS = registries.SCORERS.plugins()
 
@@ -16,7 +16,7 @@ SCORERS = registries.SCORERS.plugins()
 @pytest.mark.parametrize("name", sorted(SCORERS))
 @pytest.mark.parametrize("check", SCORER_CHECKS)
 def test_every_scorer(name: str, check: ScorerCheck) -> None:
-    check(make_scorer_trial(SCORERS[name]()))
+    check(checks_of(SCORERS[name].claim_type))
 
 
 @pytest.mark.parametrize("name", registries.QUESTIONS.plugins())

@@ -17,16 +17,16 @@ from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.federation.run import run
-from overheard.testing.planted_runs.planted_identity import (
+from overheard.testing.planted_users import (
     ALL_USERS,
     CLASSES,
     FEATURES,
     KNOWN,
-    IdentityRun,
     build,
     make_user,
     simulate_users,
 )
+from overheard.testing.trial import PlantedRun
 
 RECIPE = Recipe(rate=0.1, epochs=2, batch=8)
 ROUNDS = 4
@@ -34,7 +34,7 @@ ROUNDS = 4
 
 def simulate_scaffold(
     folder: Path, seed: int = 0, participation: float = 1.0, recipe: Recipe = RECIPE
-) -> IdentityRun:
+) -> PlantedRun:
     """Train the known users by SCAFFOLD; all else is as in `simulate_users`."""
     planted = simulate_users([make_user(n) for n in ALL_USERS], Seed(seed), rounds=1)
     draws = Seed(seed).child("private", 0)
@@ -60,4 +60,4 @@ def simulate_scaffold(
     knowledge = replace(planted.knowledge, recipe=recipe, algorithm=Scaffold())
     truth = GroundTruth({}, {}, facts=Facts((UsersOfClients(users),))).renamed(pseudonyms)
     targets = tuple(pseudonyms.clients())
-    return IdentityRun(pseudonyms.rename_senders(transcript), truth, knowledge, targets)
+    return PlantedRun(pseudonyms.rename_senders(transcript), truth, knowledge, targets)

@@ -20,8 +20,8 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.testing import check_attack
 from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
-from overheard.testing.attack import AttackCheck, general_checks
-from overheard.testing.trial import make_trial
+from overheard.testing.attack import GENERAL_CHECKS
+from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
 from overheard.testing.truth_imports import find_truth_imports
 
 LOADS_NO_TRUTH = """
@@ -131,7 +131,7 @@ def test_finds_claims_that_depend_on_a_global_generator() -> None:
 
     random = replace(FalseDeclaration(MeanSoftmax()), inner=Random())
     with pytest.raises(AssertionError, match="the same seed gives different claims"):
-        _run_all(general_checks(), random)
+        _run_all(GENERAL_CHECKS, random)
 
 
 def test_finds_claims_that_an_audit_cannot_store() -> None:
@@ -147,7 +147,7 @@ def test_finds_claims_that_an_audit_cannot_store() -> None:
 
     listing = replace(FalseDeclaration(MeanSoftmax()), inner=Listing())
     with pytest.raises(ClaimError, match="a list cannot be stored"):
-        _run_all(general_checks(), listing)
+        _run_all(GENERAL_CHECKS, listing)
 
 
 @pytest.mark.slow
@@ -159,6 +159,6 @@ def test_finds_an_attack_whose_module_loads_the_ground_truth() -> None:
 
 
 def _run_all(checks: Sequence[AttackCheck], attack: FalseDeclaration) -> None:
-    trial = make_trial(attack)
+    trial = AttackTrial(attack, checks_of(attack.claim_type))
     for check in checks:
         check(trial)

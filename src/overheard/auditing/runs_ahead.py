@@ -11,6 +11,7 @@ from typing import cast, final
 
 from torch import Tensor
 
+from overheard.archive.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.auditing.attack_runner import run_attacks
 from overheard.auditing.audited_run import AuditedRun, open_simulated_run, simulate_runs
 from overheard.auditing.cells.claim_store import FolderClaimStore
@@ -18,7 +19,6 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AttackerData, AttackerInputs, AuditInputs, Resources
 from overheard.auditing.program import AuditProgram, resolve_plan
 from overheard.auditing.progress import Progress
-from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
 from overheard.core.seeds import Seed

@@ -1,90 +1,48 @@
 """Contract tests for attacks."""
 
-from collections.abc import Callable
 from typing import Any
 
-from overheard.auditing.value_codec import ValueDecoder, ValueEncoder
+from overheard.archive.value_codec import ValueDecoder, ValueEncoder
 from overheard.core.attack import Attack, check_needs
-from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CLASSES, CROSS_ENTROPY, NEEDS
 from overheard.core.parties import SERVER, client
-from overheard.core.scorer import Scorer
 from overheard.core.view import View
-from overheard.questions.attribute.claim import Attribute
-from overheard.questions.identity.claim import Identity
-from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.membership.claim import Membership
-from overheard.questions.same_sender.claim import SameSender
-from overheard.questions.shift.claim import Shift
-from overheard.questions.words.claim import Words
-from overheard.testing import adaptation_checks, leak_checks
-from overheard.testing.planted_runs.planted_run import PlantedRun
+from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
 from overheard.testing.require import require, require_part
 from overheard.testing.trial import (
+    AttackCheck,
     AttackTrial,
+    QuestionChecks,
     cached_claims,
+    checks_of,
     claim_numbers,
     infer_claims,
-    make_trial,
 )
 from overheard.testing.truth_imports import find_truth_imports
 
-AttackCheck = Callable[[AttackTrial], None]
 
-
-def check_attack(
-    attack: Attack[Any],
-    *,
-    scorer: Scorer[Any] | None = None,
-    leaky: PlantedRun | None = None,
-    leak_free: PlantedRun | None = None,
-) -> None:
+def check_attack(attack: Attack[Any], checks: QuestionChecks | None = None) -> None:
     """Check that an attack satisfies the contract of attacks.
 
     It is tried on planted runs that leak the answer to its question, and on runs that do not.
-    For your own question pass your own runs. Without them the attack is tried on a run of four
-    clients with skewed labels, and its accuracy is not checked.
 
     Args:
         attack: the attack, with its settings.
-        scorer: scorer of its claims; by default that of the installed question.
-        leaky: a run that leaks the answer.
-        leak_free: a run that does not leak it.
+        checks: the checks of its question; by default those of the installed question.
 
     Raises:
         AssertionError: naming the violated rule.
 
     """
     does_not_load_ground_truth(attack)
-    trial = make_trial(attack, scorer, leaky, leak_free)
-    for check in attack_checks(attack.claim_type):
+    trial = AttackTrial(attack, checks or checks_of(attack.claim_type))
+    for check in (*GENERAL_CHECKS, *trial.checks.attack_checks):
         try:
             check(trial)
         except ClaimError as error:
             raise AssertionError(f"{attack.name}: {error}") from error
-
-
-def attack_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
-    """Return all checks for an attack with such claims, except that of its imports."""
-    return (*general_checks(), *gain_checks(claim))
-
-
-def general_checks() -> tuple[AttackCheck, ...]:
-    """Return the checks for every attack, which do not depend on its accuracy."""
-    return (*_GENERAL_CHECKS, *adaptation_checks.ADAPTATION_CHECKS)
-
-
-def gain_checks(claim: type[Claim]) -> tuple[AttackCheck, ...]:
-    """Return the checks of an attack's claims."""
-    return _CHECKS_BY_CLAIM.get(
-        claim,
-        (
-            leak_checks.beats_guessing_on_the_leaky_run,
-            leak_checks.gains_less_on_the_leak_free_run,
-        ),
-    )
 
 
 def does_not_load_ground_truth(attack: Attack[Any]) -> None:
@@ -108,12 +66,12 @@ def is_frozen_dataclass_with_source(trial: AttackTrial) -> None:
 
 
 def has_a_scorer_for_its_claims(trial: AttackTrial) -> None:
-    """Check that there is a scorer for its claims."""
-    attack = trial.attack
+    """Check that the scorer of its question takes its claims."""
+    attack, scored = trial.attack, trial.checks.scorer.claim_type
     require(
-        trial.scorer is not None and trial.scorer.claim_type is attack.claim_type,
-        f"{attack.name} claims {attack.claim_type.__name__}, but no scorer takes such claims: "
-        "pass the scorer, or install the package that has it",
+        scored is attack.claim_type,
+        f"{attack.name} claims {attack.claim_type.__name__}, but the checks are those of a "
+        f"question with claims of {scored.__name__}: pass others",
     )
 
 
@@ -202,7 +160,7 @@ def runs_when_all_needs_are_met(trial: AttackTrial) -> None:
         raise AssertionError(f"refused although all needs are met: {refusal}") from refusal
 
 
-_GENERAL_CHECKS: tuple[AttackCheck, ...] = (
+GENERAL_CHECKS: tuple[AttackCheck, ...] = (
     is_frozen_dataclass_with_source,
     has_a_scorer_for_its_claims,
     repeats_claims_for_the_same_seed,
@@ -210,36 +168,6 @@ _GENERAL_CHECKS: tuple[AttackCheck, ...] = (
     claims_do_not_depend_on_other_targets,
     refusal_names_each_missing_need,
     runs_when_all_needs_are_met,
+    *ADAPTATION_CHECKS,
 )
-
-_USER_CHECKS: tuple[AttackCheck, ...] = (
-    leak_checks.identifies_users,
-    leak_checks.identifies_no_identical_users,
-)
-
-_CHECKS_BY_CLAIM: dict[type[Claim], tuple[AttackCheck, ...]] = {
-    LabelShares: (
-        leak_checks.finds_planted_shares,
-        leak_checks.finds_no_shares_where_nothing_leaks,
-        leak_checks.permuting_classes_permutes_shares,
-    ),
-    Shift: (
-        leak_checks.finds_most_of_the_planted_shifts,
-        leak_checks.finds_no_shift_where_nothing_changes,
-        leak_checks.evidence_covers_observed_rounds_only,
-        leak_checks.permuting_classes_keeps_evidence,
-    ),
-    Membership: (
-        leak_checks.finds_memorised_records,
-        leak_checks.finds_no_unseen_records,
-        leak_checks.scores_every_record,
-    ),
-    Identity: (*_USER_CHECKS, leak_checks.ranks_all_known_users),
-    SameSender: (*_USER_CHECKS, leak_checks.compares_with_other_senders_only),
-    Attribute: (*_USER_CHECKS, leak_checks.claims_known_attribute_values),
-    Words: (
-        leak_checks.finds_words_of_its_own,
-        leak_checks.finds_no_words_of_others,
-        leak_checks.scores_every_word,
-    ),
-}
+"""The checks for every attack, which do not depend on its accuracy."""

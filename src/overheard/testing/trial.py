@@ -1,9 +1,10 @@
-"""An attack under test and its planted runs; claims about each run are cached."""
+"""An attack under test on the planted runs of its question, and what is checked there."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
@@ -13,179 +14,137 @@ from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
 from overheard.core.parties import SERVER, Party
+from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
 from overheard.core.view import View
-from overheard.plans.registries import questions
-from overheard.questions.attribute.claim import Attribute
-from overheard.questions.identity.claim import Identity
-from overheard.questions.membership.claim import Membership
-from overheard.questions.same_sender.claim import SameSender
-from overheard.questions.shift.claim import Shift
-from overheard.questions.words.claim import Words
-from overheard.testing.planted_runs import (
-    planted_identity,
-    planted_labels,
-    planted_membership,
-    planted_shift,
-    planted_words,
-)
-from overheard.testing.planted_runs.planted_run import PlantedRun
 from overheard.testing.require import require
-
-USER_CLAIMS = (Identity, SameSender, Attribute)
-"""Claims about the users behind pseudonyms."""
 
 Claims = Mapping[Party, Any]
 """Any: each attack has its own type of claims."""
+
+AttackCheck = Callable[["AttackTrial"], None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PlantedRun:
+    """A run, compared by identity, so that claims about it can be cached.
+
+    Args:
+        transcript: all messages of the run.
+        truth: the ground truth.
+        knowledge: the attacker's knowledge.
+        targets: the targets of claims, three or more.
+
+    """
+
+    transcript: Transcript
+    truth: GroundTruth
+    knowledge: Knowledge
+    targets: tuple[Party, ...]
+
+
+def beats_guessing_on_the_leaky_run(trial: "AttackTrial") -> None:
+    """Check that it beats the uninformed guess on the leaky run."""
+    require_gain(trial, 0, "the answer leaks")
+
+
+def gains_less_on_the_leak_free_run(trial: "AttackTrial") -> None:
+    """Check that it gains less than half as much on leak-free runs."""
+    most = mean_gain(trial, trial.first_run) / 2
+    for run in trial.checks.leak_free_runs():
+        gain = mean_gain(trial, run)
+        require(gain < most, gain_message(trial, gain, f"less than {most:.3f} without a leak"))
+
+
+class QuestionChecks(ABC):
+    """What contract tests need of a question: its scorer, an example and planted runs.
+
+    A concrete one is a final frozen dataclass without fields, in `checks.py` of the question's
+    folder. Another package offers it by an entry point of the group `overheard.checks`.
+    """
+
+    name: ClassVar[str]
+    """The name of the question."""
+    # Any: each question has its own type of claims.
+    scorer: ClassVar[Scorer[Any]]
+    example: ClassVar[Claim]
+    """A claim about a client of a run with three clients and five labels, of any values."""
+    attack_checks: ClassVar[tuple[AttackCheck, ...]] = (
+        beats_guessing_on_the_leaky_run,
+        gains_less_on_the_leak_free_run,
+    )
+    """The checks of claims: that attacks find what leaks, and nothing else."""
+    order_dependent: ClassVar[Collection[str]] = ()
+    """Scores that depend on the order of labels."""
+    is_across_runs: ClassVar[bool] = False
+    """Whether the headline score needs many runs, so that a single claim has none."""
+    is_about_labels: ClassVar[bool] = False
+    """Whether other label counts of clients make another claim true."""
+
+    @abstractmethod
+    def leaky_runs(self) -> Sequence[PlantedRun]:
+        """Return runs that leak the answer, one or more; general checks use the first."""
+
+    def leak_free_runs(self) -> Sequence[PlantedRun]:
+        """Return runs that do not leak the answer."""
+        return ()
+
+    def add_truth(self, truth: GroundTruth) -> GroundTruth:
+        """Return the truth of the example's run, with what the question is about.
+
+        Args:
+            truth: the truth with label counts alone, of the rounds 0 and 1.
+
+        """
+        return truth
+
+    def add_knowledge(self, knowledge: Knowledge) -> Knowledge:
+        """Return the knowledge of an attacker on the example's run, with what it is given.
+
+        Args:
+            knowledge: the knowledge of eight auxiliary examples alone.
+
+        """
+        return knowledge
+
+
+CHECKS = PluginRegistry[QuestionChecks](
+    "checks", QuestionChecks, "overheard.questions", "checks"
+)
+
+
+def checks_of(claim_type: type[Claim]) -> QuestionChecks:
+    """Return what contract tests need of the question that such claims answer.
+
+    Raises:
+        AssertionError: if it is unknown.
+
+    """
+    for checks in CHECKS.plugins().values():
+        if checks().scorer.claim_type is claim_type:
+            return checks()
+    raise AssertionError(
+        f"no checks are known for claims of {claim_type.__name__}: pass the checks of the "
+        "question, or install the package that has them"
+    )
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class AttackTrial:
-    """An attack under test, and its planted runs.
-
-    Args:
-        attack: the attack, with its settings.
-        scorer: scorer of its claims; None = not known.
-        leaky_runs: runs that leak the answer to its question; general checks use the first.
-        leak_free_runs: runs that do not leak it.
-        is_gain_known: whether the runs fit the question, so that the attack must beat
-            uninformed guesses on the leaky runs, and must not on the others.
-
-    """
+    """An attack under test, with its settings, and the checks of its question."""
 
     attack: Attack[Any]
-    scorer: Scorer[Any] | None
-    leaky_runs: tuple[PlantedRun, ...]
-    leak_free_runs: tuple[PlantedRun, ...]
-    is_gain_known: bool
+    checks: QuestionChecks
 
     @property
     def first_run(self) -> PlantedRun:
         """The run for the general checks."""
-        return self.leaky_runs[0]
-
-
-def make_trial(
-    attack: Attack[Any],
-    scorer: Scorer[Any] | None = None,
-    leaky: PlantedRun | None = None,
-    leak_free: PlantedRun | None = None,
-) -> AttackTrial:
-    """Choose runs for an attack by its claims, unless they are passed.
-
-    Args:
-        attack: the attack, with its settings.
-        scorer: scorer of its claims; by default that of the installed question.
-        leaky: a run that leaks the answer.
-        leak_free: a run that does not leak it.
-
-    """
-    scorers = {question.scorer.claim_type: question.scorer for question in questions().values()}
-    known_scorer = scorer or scorers.get(attack.claim_type)
-    if leaky is not None:
-        leak_free_runs = () if leak_free is None else (leak_free,)
-        return AttackTrial(attack, known_scorer, (leaky,), leak_free_runs, is_gain_known=True)
-    if attack.claim_type is Shift:
-        return AttackTrial(
-            attack, known_scorer, shifting_runs(), constant_runs(), is_gain_known=False
-        )
-    if attack.claim_type in USER_CLAIMS:
-        return AttackTrial(
-            attack,
-            known_scorer,
-            (distinct_users_run(),),
-            (identical_users_run(),),
-            is_gain_known=True,
-        )
-    if attack.claim_type is Membership:
-        return AttackTrial(
-            attack, known_scorer, (memorised_run(),), (unseen_run(),), is_gain_known=True
-        )
-    if attack.claim_type is Words:
-        return AttackTrial(
-            attack, known_scorer, (own_words_run(),), (others_words_run(),), is_gain_known=True
-        )
-    is_about_shares = known_scorer is not None and known_scorer.name == "label_shares"
-    return AttackTrial(
-        attack,
-        known_scorer,
-        (skewed_run(),),
-        (leak_free_run(),) if is_about_shares else (),
-        is_gain_known=is_about_shares,
-    )
-
-
-@cache
-def skewed_run() -> planted_labels.LabelSharesRun:
-    """Return a run in which each client has mostly examples of one class."""
-    return planted_labels.simulate_one_round(planted_labels.SKEWED)
-
-
-@cache
-def leak_free_run() -> planted_labels.LabelSharesRun:
-    """Return the skewed run with updates of even clients, which do not depend on its data."""
-    even = planted_labels.simulate_one_round(planted_labels.EVEN)
-    auxiliary = even.knowledge.auxiliary
-    assert auxiliary is not None
-    return planted_labels.assemble_run(
-        even.start, even.deltas, planted_labels.SKEWED, auxiliary, even.sets
-    )
-
-
-@cache
-def shifting_runs() -> tuple[planted_shift.ShiftingRun, ...]:
-    """Return runs in which every client shifts to mostly one class."""
-    return tuple(
-        planted_shift.simulate_shift(planted_shift.SKEWED, Seed(number)) for number in range(2)
-    )
-
-
-@cache
-def constant_runs() -> tuple[planted_shift.ShiftingRun, ...]:
-    """Return runs in which every client keeps its examples."""
-    return tuple(planted_shift.simulate_shift(None, Seed(number)) for number in range(2))
-
-
-@cache
-def distinct_users_run() -> planted_identity.IdentityRun:
-    """Return a run whose users differ in label frequencies, inputs and size."""
-    people = [planted_identity.make_user(number) for number in planted_identity.ALL_USERS]
-    return planted_identity.simulate_users(people, Seed(0))
-
-
-@cache
-def identical_users_run() -> planted_identity.IdentityRun:
-    """Return a run with identical users, who have new examples in every round."""
-    people = [
-        planted_identity.make_identical_user(number) for number in planted_identity.ALL_USERS
-    ]
-    return planted_identity.simulate_users(people, Seed(0), redraw_examples=True)
-
-
-@cache
-def memorised_run() -> planted_membership.MembershipRun:
-    """Return a run in which clients memorised the candidate records."""
-    return planted_membership.simulate_membership(memorised=True)
-
-
-@cache
-def unseen_run() -> planted_membership.MembershipRun:
-    """Return a run in which no client saw any of the candidate records."""
-    return planted_membership.simulate_membership(memorised=False)
-
-
-@cache
-def own_words_run() -> planted_words.WordsRun:
-    """Return a run in which clients train on texts with words of their own."""
-    return planted_words.simulate_words(is_leaking=True)
-
-
-@cache
-def others_words_run() -> planted_words.WordsRun:
-    """Return a run in which no client trains on its own texts."""
-    return planted_words.simulate_words(is_leaking=False)
+        return self.checks.leaky_runs()[0]
 
 
 @cache
@@ -237,9 +196,7 @@ def claim_numbers(claim: Claim) -> tuple[float, ...]:
 
 def mean_gain(trial: AttackTrial, run: PlantedRun) -> float:
     """Return the mean gain of the headline score over the best uninformed guess."""
-    scorer = trial.scorer
-    if scorer is None:
-        raise AssertionError(f"{trial.attack.name}: pass the scorer of its question")
+    scorer = trial.checks.scorer
     view, gains = run.transcript.seen_by(SERVER), list[float]()
     for target, claim in cached_claims(trial.attack, run).items():
         rounds = sorted(view.rounds_with_updates(target))
@@ -252,6 +209,33 @@ def mean_gain(trial: AttackTrial, run: PlantedRun) -> float:
         ]
     require(gains, f"{trial.attack.name}: no claim has the headline score {scorer.headline!r}")
     return sum(gains) / len(gains)
+
+
+def claims_about(trial: AttackTrial, run: PlantedRun) -> list[Any]:
+    """Return the claims about a run, in the order of its targets."""
+    claims = cached_claims(trial.attack, run)
+    return [claims[target] for target in run.targets]
+
+
+def require_gain(trial: AttackTrial, least: float, where: str) -> None:
+    """Check that it gains more than this on the leaky run."""
+    gain = mean_gain(trial, trial.first_run)
+    require(gain > least, gain_message(trial, gain, f"more than {least} where {where}"))
+
+
+def require_no_gain(trial: AttackTrial, most: float, where: str) -> None:
+    """Check that it gains at most this on each leak-free run."""
+    for run in trial.checks.leak_free_runs():
+        gain = mean_gain(trial, run)
+        require(gain <= most, gain_message(trial, gain, f"at most {most} where {where}"))
+
+
+def gain_message(trial: AttackTrial, gain: float, expected: str) -> str:
+    """Return that a gain is not as expected."""
+    return (
+        f"{trial.attack.name}: its gain over the best uninformed guess is {gain:.3f}, expected "
+        f"{expected}"
+    )
 
 
 def _tensors(view: View, *, copied: bool) -> list[Tensor]:

@@ -20,7 +20,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.testing.planted_runs.planted_labels import SKEWED, simulate_one_round
+from overheard.testing.planted_labels import SKEWED, simulate_one_round
 from tests.auditing.plans import TINY, replace_tables
 
 OUTCOME: list[object] = []

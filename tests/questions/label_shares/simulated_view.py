@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View, mean_update
 from overheard.learning.initialization import initial_weights
-from overheard.testing.planted_runs.planted_labels import SKEWED, build, train_updates
+from overheard.testing.planted_labels import SKEWED, build, train_updates
 
 
 def simulate_view(

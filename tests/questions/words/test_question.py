@@ -11,10 +11,9 @@ from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.truth import GroundTruth, Partition
 from overheard.findings.planned_sizes import PlannedSizes
+from overheard.questions.words.checks import OWN_WORDS, simulate_words
 from overheard.questions.words.claim import Words
 from overheard.questions.words.question import MOST_COMPARED, WordsQuestion
-from overheard.testing import trial
-from overheard.testing.planted_runs.planted_words import OWN_WORDS
 
 ANIMALS = ("bat", "cat", "cow", "dog", "elk", "emu", "fox", "gnu", "hen", "owl", "pig", "yak")
 
@@ -71,7 +70,7 @@ def test_words_of_wards_leak_and_noise_hides_them(tmp_path: Path) -> None:
 
 
 def test_fits_are_those_of_the_target_and_then_of_every_client():
-    run, question = trial.own_words_run(), WordsQuestion()
+    run, question = simulate_words(is_leaking=True), WordsQuestion()
     attack, view = overheard.EmbeddingRows(), run.transcript.seen_by(SERVER)
     claims = attack.infer(view, run.targets, run.knowledge, overheard.Seed(0))
     fits = question.redrawn_fits(claims[run.targets[2]], run.truth, run.targets[2], (0,))
@@ -82,7 +81,7 @@ def test_fits_are_those_of_the_target_and_then_of_every_client():
 
 
 def test_words_of_all_clients_together_are_found_in_the_aggregate():
-    run = trial.own_words_run()
+    run = simulate_words(is_leaking=True)
     view = run.transcript.seen_by(SERVER)
     claim = overheard.EmbeddingRows().infer(view, [COHORT], run.knowledge, overheard.Seed(0))
     true = WordsQuestion().scorer.true_claim(run.truth, COHORT, (0,), claim[COHORT])

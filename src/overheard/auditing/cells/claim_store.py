@@ -18,8 +18,8 @@ from typing import Any, cast, final
 from safetensors import SafetensorError, safe_open
 
 from overheard.archive.self_digest import check_digest, encode_with_digest
+from overheard.archive.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
-from overheard.auditing.value_codec import Json, ValueDecoder, ValueEncoder
 from overheard.core.claims import Claim
 from overheard.core.errors import ClaimError, OutputError
 from overheard.core.parties import Party

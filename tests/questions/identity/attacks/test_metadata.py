@@ -15,7 +15,7 @@ from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import initial_weights
 from overheard.questions.identity.attacks.metadata import Metadata
-from overheard.testing.planted_runs.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
+from overheard.testing.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
 from tests.runs.planted_users import make_message, make_prior, make_view, pseudonym, user
 
 USERS = 12

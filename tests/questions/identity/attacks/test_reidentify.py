@@ -21,11 +21,12 @@ from overheard.questions.identity.attacks.reidentify import (
     ReidentifyMlp,
     ReidentifySvm,
 )
-from overheard.testing.planted_runs.planted_identity import (
+from overheard.testing.planted_users import (
     ALL_USERS,
     KNOWN,
     make_user,
     simulate_users,
+    users_of,
 )
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
@@ -115,8 +116,8 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     ]
     run = simulate_users(people, Seed(0), known=4, unknown=4, rounds=6)
     by_target, known = infer_claims(attack, run), KnownUsers.of(run.knowledge).prior_examples
-    seen = [c.unseen for target, c in by_target.items() if run.users[target] in known]
-    unseen = [c.unseen for target, c in by_target.items() if run.users[target] not in known]
+    seen = [c.unseen for target, c in by_target.items() if users_of(run)[target] in known]
+    unseen = [c.unseen for target, c in by_target.items() if users_of(run)[target] not in known]
     assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
 
 
@@ -178,7 +179,7 @@ def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> Non
     known = KnownUsers.of(different.knowledge).prior_examples
     known_users, unknown_users = [], []
     for target, claim in infer_claims(Profile(), different).items():
-        (known_users if different.users[target] in known else unknown_users).append(
+        (known_users if users_of(different)[target] in known else unknown_users).append(
             claim.unseen
         )
     assert sum(unknown_users) / len(unknown_users) > sum(known_users) / len(known_users)

@@ -15,18 +15,19 @@ from overheard.core.seeds import Seed
 from overheard.questions.identity.attacks.reidentify import ReidentifySvm
 from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE
-from overheard.testing.planted_runs.planted_identity import (
+from overheard.testing.planted_users import (
     ALL_USERS,
     CLASSES,
     EXAMPLES,
     FEATURES,
     HOLDOUT,
     KNOWN,
-    IdentityRun,
     SyntheticUser,
     make_user,
     simulate_users,
+    users_of,
 )
+from overheard.testing.trial import PlantedRun
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 from tests.runs.scaffold_users import simulate_scaffold
 
@@ -45,7 +46,7 @@ def faint_user(number: int, strength: float) -> SyntheticUser:
 
 
 @cache
-def faint_run(seed: int, strength: float = 0.3) -> IdentityRun:
+def faint_run(seed: int, strength: float = 0.3) -> PlantedRun:
     return simulate_users([faint_user(number, strength) for number in ALL_USERS], Seed(seed))
 
 
@@ -54,7 +55,7 @@ def mean_named(attack, strength: float) -> float:
     return sum(share_identified(run, infer_claims(attack, run)) for run in runs) / len(runs)
 
 
-def with_messages(run: IdentityRun, messages) -> IdentityRun:
+def with_messages(run: PlantedRun, messages) -> PlantedRun:
     return replace(run, transcript=replace(run.transcript, messages=tuple(messages)))
 
 
@@ -145,14 +146,14 @@ class TestOneToOneAssignment:
 class TestUnknownUsers:
     @staticmethod
     def probabilities(
-        run: IdentityRun, attack: ReidentifyWccn
+        run: PlantedRun, attack: ReidentifyWccn
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the `unseen` probabilities of known and of unknown users."""
         by_target = infer_claims(attack, run)
         known = KnownUsers.of(run.knowledge).prior_examples
         own = {True: [], False: []}
         for target, claim in by_target.items():
-            own[run.users[target] in known].append(claim.unseen)
+            own[users_of(run)[target] in known].append(claim.unseen)
         return torch.tensor(own[True]), torch.tensor(own[False])
 
     @pytest.mark.slow

@@ -25,14 +25,14 @@ from overheard.questions.label_shares.estimators.doubt import (
 from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
-from overheard.testing.planted_runs.planted_labels import (
+from overheard.testing.planted_labels import (
     CLASSES,
     SKEWED,
-    LabelSharesRun,
     assemble_run,
     blobs,
     simulate_one_round,
 )
+from overheard.testing.trial import PlantedRun
 from tests.questions.label_shares.simulated_view import simulate_view
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def infer(
     return attack.infer(view, targets, knowledge, Seed(0))
 
 
-def server_view(run: LabelSharesRun) -> View:
+def server_view(run: PlantedRun) -> View:
     return run.transcript.seen_by(SERVER)
 
 
@@ -91,7 +91,7 @@ def leaked(leaky) -> Claims:
 
 
 @pytest.fixture(scope="module")
-def forty() -> tuple[LabelSharesRun, Claims]:
+def forty() -> tuple[PlantedRun, Claims]:
     """Forty clients that follow the attacker's prior, with other examples."""
     counts = [draw_counts(n, DEFAULT_SPLITS, (40, 40), CLASSES, Seed(77)) for n in range(40)]
     run = simulate_one_round(counts)
@@ -156,8 +156,9 @@ class TestIntervals:
 
     def test_are_wide_if_no_client_learns(self, leaky):
         # With so small a rate no weight changes: all clients have equal features.
-        still = [{name: torch.zeros_like(w) for name, w in leaky.start.items()}] * 4
-        run = assemble_run(leaky.start, still, SKEWED, leaky.knowledge.auxiliary)
+        start = server_view(leaky).broadcasts()[0]
+        still = [{name: torch.zeros_like(w) for name, w in start.items()}] * 4
+        run = assemble_run(start, still, SKEWED, leaky.knowledge.auxiliary)
         claims = infer(server_view(run), replace(run.knowledge, recipe=Recipe(1e-30, 1, 8)))
         for claim in claims.values():
             assert min(widths(claim)) > 0.4
@@ -167,8 +168,9 @@ class TestIntervals:
         assert min(l1_errors(claims)) > BLIND - 0.3
 
     def test_are_finite_for_a_client_with_a_zero_update(self, leaky):
-        still = [{name: torch.zeros_like(w) for name, w in leaky.start.items()}]
-        run = assemble_run(leaky.start, still, SKEWED[:1], leaky.knowledge.auxiliary)
+        start = server_view(leaky).broadcasts()[0]
+        still = [{name: torch.zeros_like(w) for name, w in start.items()}]
+        run = assemble_run(start, still, SKEWED[:1], leaky.knowledge.auxiliary)
         # A claim refuses values that are not finite.
         (claim,) = infer(server_view(run), run.knowledge, [client(0)]).values()
         assert all(0 <= width < 1 for width in widths(claim))

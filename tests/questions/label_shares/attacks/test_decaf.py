@@ -18,7 +18,7 @@ from overheard.questions.label_shares.attacks.decaf import (
     Decaf,
     GradientBases,
 )
-from overheard.testing.planted_runs.planted_labels import simulate_one_round
+from overheard.testing.planted_labels import simulate_one_round
 
 ALL = torch.ones(3, dtype=torch.bool)
 

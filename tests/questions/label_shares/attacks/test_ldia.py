@@ -16,7 +16,7 @@ from overheard.questions.label_shares.attacks.ldia import (
     published_loss,
     rounded_shares,
 )
-from overheard.testing.planted_runs.planted_labels import SKEWED
+from overheard.testing.planted_labels import SKEWED
 from tests.questions.label_shares.simulated_view import simulate_view
 
 pytestmark = pytest.mark.slow

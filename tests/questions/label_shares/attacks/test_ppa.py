@@ -9,13 +9,14 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.ppa import Ppa, preference_targets
-from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
+from overheard.testing.planted_labels import SKEWED
+from overheard.testing.trial import PlantedRun
 from tests.questions.label_shares.simulated_view import simulate_view
 
 TARGETS = tuple(client(number) for number in range(4))
 
 
-def with_few(run: LabelSharesRun) -> Knowledge:
+def with_few(run: PlantedRun) -> Knowledge:
     """Return the same knowledge with fewer virtual clients."""
     return replace(run.knowledge, compute=replace(run.knowledge.compute, virtual_clients=64))
 

@@ -21,7 +21,8 @@ from overheard.questions.label_shares.attacks.ramakrishna import (
     full_batch_recipe,
     project_onto_simplex,
 )
-from overheard.testing.planted_runs.planted_labels import SKEWED, LabelSharesRun
+from overheard.testing.planted_labels import SKEWED
+from overheard.testing.trial import PlantedRun
 from tests.runs.one_step import (
     KNOWLEDGE,
     RECIPE,
@@ -187,7 +188,7 @@ class TestOntoSimplex:
         torch.testing.assert_close(project_onto_simplex(shares), shares)
 
 
-def mean_distance(form: Form, run: LabelSharesRun) -> float:
+def mean_distance(form: Form, run: PlantedRun) -> float:
     """Return the mean L1 error over clients; even shares have 1.1."""
     targets = [client(number) for number in range(len(SKEWED))]
     view = run.transcript.seen_by(SERVER)

@@ -18,7 +18,7 @@ from overheard.questions.label_shares.attacks.whispers import (
     virtual_update_norms,
 )
 from overheard.simulation.target_groups import TargetGroup
-from overheard.testing.planted_runs.planted_labels import CLASSES, SKEWED, blobs
+from overheard.testing.planted_labels import CLASSES, SKEWED, blobs
 from tests.questions.label_shares.simulated_view import simulate_view
 
 ONE = (client(0),)

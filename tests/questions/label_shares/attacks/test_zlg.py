@@ -15,7 +15,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.zlg import Zlg, noise_like
-from overheard.testing.planted_runs.planted_labels import SKEWED
+from overheard.testing.planted_labels import SKEWED
 from tests.runs.one_step import (
     KNOWLEDGE,
     ZERO_WEIGHTS,

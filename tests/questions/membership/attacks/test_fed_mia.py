@@ -14,17 +14,17 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.learning.example_gradients import example_gradients, flatten_weights
 from overheard.questions.membership.attacks.fed_mia import FedMia
-from overheard.testing.planted_runs.planted_membership import MembershipRun
+from overheard.testing.trial import PlantedRun
 from tests.questions.membership.attacks.test_lira import figure
 
 FIRST = client(0)
 
 
-def with_messages(run: MembershipRun, messages: list[Message]) -> MembershipRun:
+def with_messages(run: PlantedRun, messages: list[Message]) -> PlantedRun:
     return replace(run, transcript=Transcript(tuple(messages)))
 
 
-def scores_of(run: MembershipRun, attack: FedMia) -> torch.Tensor:
+def scores_of(run: PlantedRun, attack: FedMia) -> torch.Tensor:
     view = run.transcript.seen_by(SERVER)
     return attack.infer(view, (FIRST,), run.knowledge, Seed(0))[FIRST].scores
 

@@ -12,18 +12,18 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.lira import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
-from overheard.testing.planted_runs.planted_membership import MembershipRun
+from overheard.testing.trial import PlantedRun
 from tests.questions.membership.attacks.test_lira import figure
 
 QUICK = GradientMembership(models=64, trainings=0)
 NOISE = LocalDp(clip=10.0, noise_multiplier=0.03)
 
 
-def mean_auc(run: MembershipRun, attack) -> float:
+def mean_auc(run: PlantedRun, attack) -> float:
     return sum(figure(run, attack, "membership_auc", who) for who in run.targets) / 4
 
 
-def noisy(run: MembershipRun) -> MembershipRun:
+def noisy(run: PlantedRun) -> PlantedRun:
     """Return the run with noise on every update; broadcasts stay, so nothing else changes."""
     messages = tuple(
         Message(

@@ -8,8 +8,8 @@ from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira
+from overheard.questions.membership.checks import CLIENTS, EXAMPLES_PER_CLIENT
 from overheard.questions.membership.scorer import MembershipScorer
-from overheard.testing.planted_runs.planted_membership import CLIENTS, EXAMPLES_PER_CLIENT
 from tests.simulation.small_run import CountingCache
 
 SCORER, FIRST = MembershipScorer(), client(0)

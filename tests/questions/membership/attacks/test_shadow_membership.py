@@ -9,8 +9,8 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
+from overheard.questions.membership.checks import CLIENTS, EXAMPLES_PER_CLIENT
 from overheard.questions.membership.claim import Membership
-from overheard.testing.planted_runs.planted_membership import CLIENTS, EXAMPLES_PER_CLIENT
 from tests.simulation.small_run import CountingCache
 
 EVERYONE = tuple(client(number) for number in range(CLIENTS))

@@ -15,9 +15,10 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.view import View
+from overheard.questions.membership.checks import simulate_membership
 from overheard.questions.membership.estimators.record_log_odds import compute_log_odds
 from overheard.questions.membership.estimators.shadow_logits import compute_shadow_logits
-from overheard.testing.planted_runs.planted_membership import MembershipRun, simulate_membership
+from overheard.testing.trial import PlantedRun
 
 BOTH = (client(0), client(1))
 
@@ -103,7 +104,7 @@ def test_models_train_on_candidates_only_if_included(knowledge: Knowledge, asked
 
 
 @pytest.fixture(scope="module")
-def run() -> MembershipRun:
+def run() -> PlantedRun:
     return simulate_membership(memorised=True)
 
 
@@ -118,7 +119,7 @@ def log_odds(logits: Tensor, labels: Tensor) -> list[list[float]]:
     return result
 
 
-def test_matches_the_logits_of_trained_shadow_models_by_round(run: MembershipRun) -> None:
+def test_matches_the_logits_of_trained_shadow_models_by_round(run: PlantedRun) -> None:
     known = replace(
         run.knowledge, compute=ComputeSettings(cache=MemoryTensorCache(), workers=1)
     )

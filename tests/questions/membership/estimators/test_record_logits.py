@@ -4,23 +4,20 @@ import torch
 from overheard.core.examples import Examples, without_classes
 from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.parties import COHORT, RELEASE, SERVER, client
+from overheard.questions.membership.checks import build, simulate_membership
 from overheard.questions.membership.estimators.record_logits import (
     read_record_logits,
     record_confidence,
 )
-from overheard.testing.planted_runs.planted_membership import (
-    MembershipRun,
-    build,
-    simulate_membership,
-)
+from overheard.testing.trial import PlantedRun
 
 
 @pytest.fixture(scope="module")
-def run() -> MembershipRun:
+def run() -> PlantedRun:
     return simulate_membership(memorised=True)
 
 
-def read(run: MembershipRun, most_rounds: int = 6):
+def read(run: PlantedRun, most_rounds: int = 6):
     view = run.transcript.seen_by(SERVER)
     return view, read_record_logits(view, (client(0),), run.knowledge, most_rounds)
 

@@ -13,22 +13,19 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.defenses.local_dp import LocalDp
+from overheard.questions.membership.checks import EXAMPLES_PER_CLIENT, simulate_membership
 from overheard.questions.membership.estimators import shadow_logits as module
 from overheard.questions.membership.estimators.record_logits import record_confidence
 from overheard.questions.membership.estimators.shadow_logits import (
     ShadowLogits,
     compute_shadow_logits,
 )
-from overheard.testing.planted_runs.planted_membership import (
-    EXAMPLES_PER_CLIENT,
-    MembershipRun,
-    simulate_membership,
-)
+from overheard.testing.trial import PlantedRun
 from tests.simulation.small_run import CountingCache
 
 
 @pytest.fixture(scope="module")
-def run() -> MembershipRun:
+def run() -> PlantedRun:
     return simulate_membership(memorised=True)
 
 
@@ -39,7 +36,7 @@ def _small_jobs(monkeypatch) -> None:
 
 
 def logits_of(
-    run: MembershipRun,
+    run: PlantedRun,
     count: int = 6,
     rounds: tuple[int, ...] = (0, 1),
     *,

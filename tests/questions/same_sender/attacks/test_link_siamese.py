@@ -6,7 +6,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
-from overheard.testing.planted_runs.planted_identity import ALL_USERS, make_user, simulate_users
+from overheard.testing.planted_users import ALL_USERS, make_user, simulate_users, users_of
 
 QUICK = LinkSiamese(pairs=8000)
 
@@ -21,7 +21,7 @@ def gap(run, claims) -> float:
     same, other = [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.users[compared] == run.users[target]
+            is_same = users_of(run)[compared] == users_of(run)[target]
             (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 

@@ -6,7 +6,7 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.attacks.link_wccn import LinkWccn
-from overheard.testing.planted_runs.planted_identity import ALL_USERS, make_user, simulate_users
+from overheard.testing.planted_users import ALL_USERS, make_user, simulate_users, users_of
 from tests.runs.scaffold_users import simulate_scaffold
 
 
@@ -20,7 +20,7 @@ def gap(run, claims) -> float:
     same, other = [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.users[compared] == run.users[target]
+            is_same = users_of(run)[compared] == users_of(run)[target]
             (same if is_same else other).append(score)
     return sum(same) / len(same) - sum(other) / len(other)
 
@@ -75,7 +75,7 @@ def test_under_scaffold_updates_of_one_user_match_across_rounds(tmp_path) -> Non
     claims, same, other = infer(LinkWccn(), run), [], []
     for target, claim in claims.items():
         for compared, score in zip(claim.others, claim.scores.tolist(), strict=True):
-            is_same = run.users[compared] == run.users[target]
+            is_same = users_of(run)[compared] == users_of(run)[target]
             (same if is_same else other).append(score)
     # A guess is right for half of all such pairs. Without variates it is 0.44.
     right = [one > another for one in same for another in other]

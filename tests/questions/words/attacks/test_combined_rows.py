@@ -9,15 +9,14 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.words.attacks.rows import CombinedRows, EmbeddingRows, OutputRows
-from overheard.testing import trial
-from overheard.testing.planted_runs.planted_words import OWN_WORDS
+from overheard.questions.words.checks import OWN_WORDS, simulate_words
 from tests.questions.words.small_texts import build, knowledge, view_of_training
 
 RECIPE = Recipe(rate=0.5, epochs=2, batch=1)
 
 
 def test_used_words_are_more_probable_than_all_others():
-    run = trial.own_words_run()
+    run = simulate_words(is_leaking=True)
     claims = CombinedRows().infer(
         run.transcript.seen_by(SERVER), run.targets, run.knowledge, Seed(0)
     )

@@ -1,7 +1,8 @@
 """Runs with planted users, distinct or identical, small enough to attack within a second."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 import torch
@@ -24,6 +25,13 @@ from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
+from overheard.testing.trial import (
+    AttackTrial,
+    PlantedRun,
+    QuestionChecks,
+    require_gain,
+    require_no_gain,
+)
 
 CLASSES: Final = 4
 FEATURES: Final = 8
@@ -64,19 +72,9 @@ class SyntheticUser:
         return Examples(centres[labels] + self.offset + noise, labels)
 
 
-@dataclass(frozen=True, eq=False)
-class IdentityRun:
-    """A run of several rounds, with ground truth, the attacker's knowledge and targets."""
-
-    transcript: Transcript
-    truth: GroundTruth
-    knowledge: Knowledge
-    targets: tuple[Party, ...]
-
-    @property
-    def users(self) -> Mapping[Party, str]:
-        """The user of each target."""
-        return self.truth.facts.need(UsersOfClients).users
+def users_of(run: PlantedRun) -> Mapping[Party, str]:
+    """Return the user of each target."""
+    return run.truth.facts.need(UsersOfClients).users
 
 
 def build() -> nn.Module:
@@ -114,7 +112,7 @@ def simulate_users(
     anonymous: bool = True,
     redraw_examples: bool = False,
     device_cohorts: Mapping[int, Sequence[int]] | None = None,
-) -> IdentityRun:
+) -> PlantedRun:
     """Simulate a run of these users, with shadow devices that train on their prior examples.
 
     Args:
@@ -167,7 +165,7 @@ def simulate_users(
         ]
         start = apply_update(start, mean_update(list(updates.values())).delta)
     hands = {user.name: user.hand for user in people}
-    return IdentityRun(
+    return PlantedRun(
         Transcript(tuple(sent)),
         GroundTruth(
             counts,
@@ -234,3 +232,56 @@ def _train(
 
 
 ALL_USERS = range(KNOWN + UNKNOWN + HOLDOUT)
+
+
+@cache
+def distinct_users_run() -> PlantedRun:
+    """Return a run whose users differ in label frequencies, inputs and size."""
+    return simulate_users([make_user(number) for number in ALL_USERS], Seed(0))
+
+
+@cache
+def identical_users_run() -> PlantedRun:
+    """Return a run with identical users, who have new examples in every round."""
+    people = [make_identical_user(number) for number in ALL_USERS]
+    return simulate_users(people, Seed(0), redraw_examples=True)
+
+
+def identifies_users(trial: AttackTrial) -> None:
+    """Check that it beats the uninformed guess where users differ."""
+    require_gain(trial, 0.25, "users differ")
+
+
+def identifies_no_identical_users(trial: AttackTrial) -> None:
+    """Check that it does not beat the uninformed guess where users are identical."""
+    require_no_gain(trial, 0.15, "users are identical")
+
+
+USER_CHECKS = (identifies_users, identifies_no_identical_users)
+
+AGES = {"u0": "old", "u1": "young", "u2": "young"}
+"""The users whom an attacker knows in the example of a question about users, and their ages."""
+
+
+class UserQuestionChecks(QuestionChecks):
+    """What the checks of all questions about users have in common: runs, and who is who."""
+
+    def leaky_runs(self) -> Sequence[PlantedRun]:
+        """Return a run of distinct users."""
+        return (distinct_users_run(),)
+
+    def leak_free_runs(self) -> Sequence[PlantedRun]:
+        """Return a run of identical users."""
+        return (identical_users_run(),)
+
+    def add_truth(self, truth: GroundTruth) -> GroundTruth:
+        """Return the truth with the users of three clients, and their ages."""
+        users = {client(0): "u0", client(1): "u1", client(2): "u0"}
+        facts = Facts((UsersOfClients(users), Attributes({"age": AGES})))
+        return replace(truth, facts=facts)
+
+    def add_knowledge(self, knowledge: Knowledge) -> Knowledge:
+        """Return the knowledge with users who all have the same examples."""
+        assert knowledge.auxiliary is not None
+        known = KnownUsers(dict.fromkeys(AGES, knowledge.auxiliary), attributes={"age": AGES})
+        return replace(knowledge, facts=Facts((known,)))

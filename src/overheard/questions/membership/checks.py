@@ -1,6 +1,9 @@
-"""Runs whose clients memorise their few examples, and candidate records for membership."""
+"""Contract tests on membership: clients memorise their few examples, or never saw them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import final
 
 import torch
 from torch import nn
@@ -9,7 +12,7 @@ from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
-from overheard.core.known_facts.candidate_records import CandidateRecords
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
@@ -21,6 +24,18 @@ from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
+from overheard.questions.membership.claim import Membership
+from overheard.questions.membership.scorer import MembershipScorer
+from overheard.testing.require import require
+from overheard.testing.trial import (
+    AttackTrial,
+    PlantedRun,
+    QuestionChecks,
+    claims_about,
+    gain_message,
+    mean_gain,
+    require_gain,
+)
 
 CLASSES, FEATURES, CLIENTS, EXAMPLES_PER_CLIENT, OUTSIDERS, ROUNDS = 4, 20, 4, 20, 100, 2
 
@@ -41,21 +56,8 @@ def examples(count: int, seed: Seed) -> Examples:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class MembershipRun:
-    """A run, with its ground truth and the attacker's knowledge."""
-
-    transcript: Transcript
-    truth: GroundTruth
-    knowledge: Knowledge
-
-    @property
-    def targets(self) -> tuple[Party, ...]:
-        """Every client."""
-        return tuple(client(number) for number in range(CLIENTS))
-
-
-def simulate_membership(*, memorised: bool) -> MembershipRun:
+@cache
+def simulate_membership(*, memorised: bool) -> PlantedRun:
     """Simulate two rounds of four clients.
 
     Args:
@@ -108,4 +110,53 @@ def simulate_membership(*, memorised: bool) -> MembershipRun:
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
         facts=Facts((CandidateRecords(records),)),
     )
-    return MembershipRun(Transcript(tuple(messages)), truth, knowledge)
+    return PlantedRun(Transcript(tuple(messages)), truth, knowledge, tuple(everyone))
+
+
+def finds_memorised_records(trial: AttackTrial) -> None:
+    """Check that it beats the uninformed guess where records were memorised."""
+    require_gain(trial, 0.2, "records are memorised")
+
+
+def finds_no_unseen_records(trial: AttackTrial) -> None:
+    """Check that it does not beat the uninformed guess where no client saw the records."""
+    gain = mean_gain(trial, simulate_membership(memorised=False))
+    require(
+        abs(gain) <= 0.06,
+        gain_message(trial, gain, "0 within 0.06 where no client saw the records"),
+    )
+
+
+def scores_every_record(trial: AttackTrial) -> None:
+    """Check that it has a score for every candidate record."""
+    records = len(candidate_records(trial.first_run.knowledge))
+    for claim in claims_about(trial, trial.first_run):
+        require(
+            len(claim.scores) == records,
+            f"{trial.attack.name} returns {len(claim.scores)} scores for {records} candidate "
+            "records",
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MembershipChecks(QuestionChecks):
+    """Runs in which clients memorised the candidate records, or saw none of them."""
+
+    name = "membership"
+    attack_checks = (finds_memorised_records, finds_no_unseen_records, scores_every_record)
+    scorer = MembershipScorer()
+    example = Membership(torch.zeros(6))
+
+    def leaky_runs(self) -> Sequence[PlantedRun]:
+        """Return a run in which clients memorised the candidate records."""
+        return (simulate_membership(memorised=True),)
+
+    def leak_free_runs(self) -> Sequence[PlantedRun]:
+        """Return a run in which no client saw any of the candidate records."""
+        return (simulate_membership(memorised=False),)
+
+    def add_truth(self, truth: GroundTruth) -> GroundTruth:
+        """Return the truth with the owners of three of six records."""
+        owners = RecordOwners({client(0): (1, 4), client(1): (0,)})
+        return replace(truth, facts=Facts((owners,)))

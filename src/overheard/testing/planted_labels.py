@@ -1,7 +1,8 @@
 """A one-round run with planted label shares, small enough to attack within a second."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
 from operator import itemgetter
 
 import torch
@@ -10,8 +11,15 @@ from torch import Tensor, nn
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Broadcast, DistilledSet, Message, Update
-from overheard.core.parties import SERVER, Party, client
+from overheard.core.messages import (
+    Broadcast,
+    DistilledSet,
+    Message,
+    MessageBody,
+    Update,
+    Weights,
+)
+from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -23,6 +31,7 @@ from overheard.learning.distillation.synthetic import draw_noise_examples
 from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
+from overheard.testing.trial import PlantedRun
 
 CLASSES = 4
 FEATURES = 12
@@ -49,30 +58,13 @@ def blobs(counts: Sequence[int], seed: Seed) -> Examples:
     return Examples(centres[labels] + noise, labels)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelSharesRun:
-    """A run of one round, with its ground truth and the attacker's knowledge."""
-
-    transcript: Transcript
-    truth: GroundTruth
-    knowledge: Knowledge
-    start: dict[str, Tensor]
-    deltas: tuple[dict[str, Tensor], ...]
-    sets: tuple[DistilledSet, ...]
-
-    @property
-    def targets(self) -> tuple[Party, ...]:
-        """Every client."""
-        return tuple(client(number) for number in range(len(self.deltas)))
-
-
 def assemble_run(
     start: dict[str, Tensor],
     deltas: Sequence[dict[str, Tensor]],
     counts: Sequence[Sequence[int]],
     auxiliary: Examples,
     sets: Sequence[DistilledSet] = (),
-) -> LabelSharesRun:
+) -> PlantedRun:
     """Assemble a round in which the server reads every update and distilled set, if any.
 
     The first distilled set is the server's.
@@ -92,13 +84,8 @@ def assemble_run(
         for party, client_counts in zip(clients, counts, strict=True)
     }
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, compute=COMPUTE)
-    return LabelSharesRun(
-        Transcript(tuple(messages)),
-        GroundTruth(truth, {}),
-        knowledge,
-        start,
-        tuple(deltas),
-        tuple(sets),
+    return PlantedRun(
+        Transcript(tuple(messages)), GroundTruth(truth, {}), knowledge, tuple(clients)
     )
 
 
@@ -154,10 +141,59 @@ def train_updates(
     return [dict(one.delta) for one in trained]
 
 
-def simulate_one_round(counts: Sequence[Sequence[int]]) -> LabelSharesRun:
-    """Simulate one round with one client for each of these label counts."""
-    start = dict(initial_weights(build, Seed(3)))
+def simulate_one_round(
+    counts: Sequence[Sequence[int]], trained_on: Sequence[Sequence[int]] | None = None
+) -> PlantedRun:
+    """Simulate one round with one client for each of these label counts.
+
+    Args:
+        counts: the label counts of each client.
+        trained_on: those of other clients, whose updates and distilled sets are sent in place
+            of the clients' own; None = these clients'.
+
+    """
+    start, sent = dict(initial_weights(build, Seed(3))), trained_on or counts
     auxiliary = blobs((12,) * CLASSES, Seed(99))
     return assemble_run(
-        start, train_updates(start, counts), counts, auxiliary, distil_sets(start, counts)
+        start, train_updates(start, sent), counts, auxiliary, distil_sets(start, sent)
+    )
+
+
+@cache
+def skewed_run() -> PlantedRun:
+    """Return a run in which each client has mostly examples of one class."""
+    return simulate_one_round(SKEWED)
+
+
+@cache
+def leak_free_run() -> PlantedRun:
+    """Return the skewed run with updates of even clients, which do not depend on its data."""
+    return simulate_one_round(SKEWED, EVEN)
+
+
+def permute_classes(run: PlantedRun, order: Tensor) -> PlantedRun:
+    """Return the run with permuted classes: new class i is old class order[i]."""
+
+    def permute_weights(weights: Weights) -> dict[str, Tensor]:
+        last = {"2.weight", "2.bias"}
+        return {name: w[order] if name in last else w for name, w in weights.items()}
+
+    def permute_body(body: MessageBody) -> MessageBody:
+        if isinstance(body, Broadcast):
+            return Broadcast(permute_weights(body.weights))
+        if isinstance(body, DistilledSet):
+            return replace(body, labels=body.labels[:, order])
+        assert isinstance(body, Update)
+        return Update(permute_weights(body.delta), body.examples)
+
+    auxiliary = run.knowledge.auxiliary
+    assert auxiliary is not None
+    counts = {place: label_counts[order] for place, label_counts in run.truth.counts.items()}
+    messages = (replace(m, body=permute_body(m.body)) for m in run.transcript.messages)
+    renamed = Examples(auxiliary.inputs, order.argsort()[auxiliary.labels])
+    return PlantedRun(
+        Transcript(tuple(messages)),
+        replace(run.truth, counts=counts),
+        replace(run.knowledge, auxiliary=renamed),
+        run.targets,
     )

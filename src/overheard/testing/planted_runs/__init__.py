@@ -1,1 +1,0 @@
-"""Planted runs, leaking or leak-free, small enough to attack within a second."""
