@@ -113,7 +113,9 @@ def audit_and_list(home: Path, plan: Plan, *, rerun: bool = False) -> tuple[Audi
 
 def claims(found: Audit, arm: str, attack: str) -> list[tuple[float, ...]]:
     return [
-        one.claimed for one in found.findings if (one.cell.arm, one.cell.part) == (arm, attack)
+        one.claimed.numbers
+        for one in found.findings
+        if (one.cell.arm, one.cell.part) == (arm, attack)
     ]
 
 
