@@ -9,7 +9,7 @@ from math import inf, isfinite
 from overheard.auditing.summary import summarise
 from overheard.auditing.threat_verdicts import judge_attacks
 from overheard.core.failures import describe_own_failure
-from overheard.core.parties import COHORT, Party
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmRun, Finding, Refusal
@@ -97,8 +97,7 @@ def _threat_key(threat: _Threat) -> tuple[tuple[Party, ...], str, TargetKind]:
 
 def _threat_of(found: Finding | Refusal) -> _Threat:
     cell = found.cell
-    about: TargetKind = "cohort" if found.target == COHORT else "clients"
-    return _Threat(cell.arm, cell.observers, cell.question, about)
+    return _Threat(cell.arm, cell.observers, cell.question, found.target_kind)
 
 
 def _threat_result(

@@ -46,6 +46,10 @@ class Attack(ABC, Generic[C]):
     permutation, less so for a better method.
     """
 
+    is_joint: ClassVar[bool] = False
+    """Whether it makes one claim about all targets together, such as which of them holds a
+    record. `infer` then returns this claim under the name `COHORT`."""
+
     def training_source(self) -> TrainingSource:
         """Return whose updates the attack is trained on, with these settings."""
         return "none"
@@ -62,8 +66,8 @@ class Attack(ABC, Generic[C]):
         """Return whether it treats targets separately, with these settings.
 
         A claim then follows from the broadcasts and the updates of its target, without any
-        training or fit. Such an attack gets the targets in groups, so that all such attacks of
-        an audit read the messages of a group together.
+        training or fit, and is not joint. Such an attack gets the targets in groups, so that
+        all such attacks of an audit read the messages of a group together.
         """
         return False
 
@@ -73,8 +77,8 @@ class Attack(ABC, Generic[C]):
     ) -> Mapping[Party, C]:
         """Make a claim about every target from the view and the knowledge alone.
 
-        All targets come at once, so that shared work is done once. A claim about one target
-        must not depend on which other targets are given.
+        All targets come at once, so that shared work is done once. Unless the attack is joint
+        (`is_joint`), a claim about one target must not depend on which other targets are given.
         """
 
 

@@ -34,7 +34,7 @@ class Audit:
         subject: one sentence on what was audited: data, clients, model, training.
         class_names: name of each label; they come from the data, so a report must escape them.
         arms: one entry per arm and seed.
-        findings: one entry per target of an attack that ran.
+        findings: one entry per target of an attack that ran; one in all if its claim is joint.
         refusals: one entry per target of an attack that could not run.
         plan: the resolved plan, as TOML.
         versions: versions of the software used, by name.

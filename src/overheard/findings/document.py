@@ -50,7 +50,7 @@ class FindingsDocument(DocumentPart):
         summary: one entry per cell and score.
         verdicts: one entry per arm, observers, question and kind of target.
         epsilon: one entry per mechanism and group of observers.
-        findings: one entry per target of an attack that ran; () if the document was read, as
+        findings: one entry per claim of an attack that ran; () if the document was read, as
             no reader uses them: reading 495 MiB then takes 8 s and 1.0 GiB of memory.
         refusals: one entry per target of an attack that could not run.
         plan: the plan, as TOML.

@@ -358,9 +358,10 @@ class ClaimScore(DocumentPart):
 
 @final
 class FindingRow(CellRow):
-    """One attack's claim about one target; see `findings.finding.Finding`.
+    """One attack's claim; see `findings.finding.Finding`.
 
-    What only the tests of verdicts need is left out.
+    What only the tests of verdicts need is left out. `together` lists whom a joint claim is
+    about; its target is `COHORT`.
     """
 
     target: str
@@ -378,6 +379,7 @@ class FindingRow(CellRow):
     doubt: str | None
     learning_curve: LearningCurveRow | None
     scores: tuple[ClaimScore, ...]
+    together: tuple[str, ...] = ()
 
 
 @final

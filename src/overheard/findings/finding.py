@@ -16,6 +16,7 @@ from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_party
 from overheard.findings.refusal_kind import RefusalKind
+from overheard.findings.threat_verdict import TargetKind
 from overheard.findings.traffic import Traffic
 
 MAX_TIES = 5
@@ -149,6 +150,11 @@ class Finding:
         return self.about[0] if len(self.about) == 1 else COHORT
 
     @property
+    def target_kind(self) -> TargetKind:
+        """Whether it is about single clients, perhaps several together, or about the cohort."""
+        return "cohort" if self.about == (COHORT,) else "clients"
+
+    @property
     def is_checked(self) -> bool:
         """Whether the ground truth is known and the claim was scored."""
         return self.true is not None
@@ -228,6 +234,11 @@ class Refusal:
     target: Party
     missing: tuple[str, ...]
     kind: RefusalKind = "missing"
+
+    @property
+    def target_kind(self) -> TargetKind:
+        """Whether the target is a single client or the cohort."""
+        return "cohort" if self.target == COHORT else "clients"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,21 @@ from overheard.findings.refusal_kind import RefusalKind
 @final
 @dataclass(frozen=True, slots=True)
 class TargetClaim:
-    """A claim about one target, with what a reader compares it with.
+    """A claim, with what a reader compares it with.
 
     Args:
         claim: the claim.
         guesses: the uninformed guesses by name, the standard one first. They follow from the
             attacker's knowledge and from what the claim is about.
-        sent_rounds: the observed rounds in which the target sent an update.
+        sent_rounds: the observed rounds in which the target sent an update, or one of several.
+        together: whom a joint claim is about; () = the target alone.
 
     """
 
     claim: Claim
     guesses: Mapping[str, Claim]
     sent_rounds: tuple[int, ...]
+    together: tuple[Party, ...] = ()
 
 
 @final
@@ -35,7 +37,7 @@ class CellClaims:
 
     Args:
         cell: the cell.
-        claims: by target, the claim about it.
+        claims: by target, the claim about it; a joint claim is under `COHORT`.
         refusals: by target without a claim, what was missing.
         code: the digest of the code that made the claims; "" = not known.
         kinds: by target without a claim, the kind of its refusal, unless something was missing.

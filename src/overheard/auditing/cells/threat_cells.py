@@ -63,9 +63,19 @@ class ThreatView:
 
 @dataclass(frozen=True, slots=True)
 class _MadeClaims:
-    """What an attack returned in a cell, and what is missing for targets without a claim."""
+    """What an attack returned in a cell, and what is missing for targets without a claim.
+
+    Args:
+        view: what the attack observed.
+        targets: the targets that it was asked about.
+        knowledge: what it knew.
+        made: what it returned.
+        missing: by target that it was not asked about, what was missing.
+
+    """
 
     view: View
+    targets: tuple[Party, ...]
     knowledge: Knowledge
     made: AttackClaims
     missing: Mapping[Party, tuple[str, ...]]
@@ -118,7 +128,7 @@ class ThreatCells:
         except ClaimError as error:
             inner = attack.attack
             why = (describe_claim_failure(inner.name, inner.claim_type, error),)
-            refusals = {**made.missing, **dict.fromkeys(made.made.claims, why)}
+            refusals = {**made.missing, **dict.fromkeys(made.targets, why)}
             refusals |= {target: (one,) for target, one in made.made.problems.items()}
             return CellClaims(cell, {}, refusals, attack.code)
         return claims
@@ -193,7 +203,7 @@ class ThreatCells:
             ready, requests, all_made, all_missing, strict=True
         ):
             self._waiting[one.of_rounds(rounds)] = _MadeClaims(
-                view, request.knowledge, made, missing
+                view, tuple(request.targets), request.knowledge, made, missing
             )
 
     def _knowledge(self, attack: CellSpec, rounds: tuple[int, ...]) -> Knowledge:
@@ -220,16 +230,19 @@ def _cell_claims(attack: CellSpec, cell: Cell, made: _MadeClaims) -> CellClaims:
     refusals |= {target: (why,) for target, why in made.made.problems.items()}
     claims, scorer = dict[Party, TargetClaim](), attack.question.scorer
     for target, claim in made.made.claims.items():
+        about = made.targets if attack.attack.is_joint else (target,)
         try:
             guesses = scorer.uninformed_guesses(claim, made.knowledge)
-            rounds = tuple(made.view.observed_rounds(target))
-            claims[target] = TargetClaim(claim, guesses, rounds)
+            rounds = {number for one in about for number in made.view.observed_rounds(one)}
+            together = about if attack.attack.is_joint else ()
+            claims[target] = TargetClaim(claim, guesses, tuple(sorted(rounds)), together)
         except NeedsError as error:
-            refusals[target] = (str(error),)
+            refusals |= dict.fromkeys(about, (str(error),))
         except ClaimError:
             raise
         except Exception as error:
-            failures[target] = describe_own_failure(f"a guess of {scorer.name}", error)
+            why = describe_own_failure(f"a guess of {scorer.name}", error)
+            failures |= dict.fromkeys(about, why)
     refusals |= {target: (why,) for target, why in failures.items()}
     return CellClaims(cell, claims, refusals, attack.code, dict.fromkeys(failures, "failed"))
 

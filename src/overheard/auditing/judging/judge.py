@@ -164,18 +164,19 @@ def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...])
     ]
     findings = list[Finding]()
     for target, claimed in claims.claims.items():
+        about = claimed.together or (target,)
         try:
             findings.append(_finding(cell, target, claimed, question, truth, rounds))
         except NeedsError as error:
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.
-            refusals.append(Refusal(cell, target, (str(error),)))
+            refusals += [Refusal(cell, one, (str(error),)) for one in about]
         except ClaimError as error:
             why = describe_claim_failure(cell.part, question.scorer.claim_type, error)
-            refusals.append(Refusal(cell, target, (why,)))
+            refusals += [Refusal(cell, one, (why,)) for one in about]
         except Exception as error:
             why = describe_own_failure(f"the scorer {question.scorer.name}", error)
-            refusals.append(Refusal(cell, target, (why,), "failed"))
+            refusals += [Refusal(cell, one, (why,), "failed") for one in about]
     return Scored(tuple(findings), tuple(refusals))
 
 
@@ -190,7 +191,7 @@ def _finding(
 ) -> Finding:
     unchecked = Finding(
         cell,
-        (target,),
+        claimed.together or (target,),
         ClaimRow.of(claimed.claim),
         guesses={name: one.numbers() for name, one in claimed.guesses.items()},
         sent_rounds=claimed.sent_rounds,

@@ -10,7 +10,7 @@ from overheard.core.errors import AuditError, ClaimError, NeedsError
 from overheard.core.failures import describe_own_failure
 from overheard.core.knowledge import Knowledge
 from overheard.core.own_code.failure import describe_failure, is_from_own_code
-from overheard.core.parties import Party
+from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 
@@ -21,7 +21,7 @@ class AttackClaims:
     """What an attack returned.
 
     Args:
-        claims: a claim about each target, where there is one.
+        claims: a claim about each target, where there is one; a joint claim is about `COHORT`.
         problems: by target without a claim, the reason.
         has_failed: whether code outside of Overheard failed, which may be corrected later.
         failures: by target, why Overheard itself failed to make a claim.
@@ -55,8 +55,12 @@ def make_claims(
         return AttackClaims({}, {})
     try:
         return AttackClaims(_infer(attack, view, targets, knowledge, seed), {})
-    except NeedsError:
-        return _one_by_one(attack, view, targets, knowledge, seed)
+    except NeedsError as error:
+        return (
+            AttackClaims({}, dict.fromkeys(targets, str(error)))
+            if attack.is_joint
+            else _one_by_one(attack, view, targets, knowledge, seed)
+        )
     except Exception as error:
         if _is_others_failure(error):
             reason = describe_claim_failure(attack.name, attack.claim_type, error)
@@ -110,14 +114,15 @@ def _infer(
     claims = attack.infer(view, targets, knowledge, seed)
     if not isinstance(claims, Mapping):
         raise ClaimError(f"it returned a {type(claims).__name__}")
-    for target in targets:
+    asked = (COHORT,) if attack.is_joint else targets
+    for target in asked:
         claim = claims.get(target)
         # A subclass would be another claim once it is stored and read again.
         if type(claim) is not attack.claim_type:
             given = "no claim" if claim is None else f"a {type(claim).__name__}"
             raise ClaimError(f"it returned {given} about {target}")
     # Claims about others were not asked for.
-    return {target: claims[target] for target in targets}
+    return {target: claims[target] for target in asked}
 
 
 def _is_others_failure(error: Exception) -> bool:

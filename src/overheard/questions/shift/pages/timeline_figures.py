@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from overheard.core.claims import Timeline
-from overheard.core.parties import COHORT, Party
+from overheard.core.parties import Party
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
@@ -66,12 +66,11 @@ def _findings_by_attack(
     )
     for finding in findings:
         cell = finding.cell
-        target_kind = "cohort" if finding.target == COHORT else "clients"
         if finding.claimed.timeline is not None and threat == (
             cell.arm,
             cell.observers,
             cell.question,
-            target_kind,
+            finding.target_kind,
         ):
             by_attack.setdefault(cell.attack, []).append(finding)
     return {attack: found for attack, found in by_attack.items() if found}
