@@ -13,7 +13,7 @@ from overheard.algorithms.fed_bn import FedBn
 from overheard.algorithms.fed_buff import FedBuff
 from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.algorithms.scaffold import Scaffold
-from overheard.auditing.cells.threat_cells import LAST_LAYER_AT_HOME
+from overheard.auditing.attack_runner import LAST_LAYER_AT_HOME
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.run import audit

@@ -15,8 +15,8 @@ from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
+from overheard.auditing import attack_runner
 from overheard.auditing.audited_run import AuditedRun
-from overheard.auditing.cells import threat_cells
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
@@ -138,8 +138,8 @@ def test_a_truth_that_is_added_later_is_scored_without_an_attack(
     unchecked = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     assert not any(finding.is_checked for finding in unchecked.findings)
     truth_path(copy).write_text(truth)
-    monkeypatch.setattr(threat_cells, "make_claims_together", None)
-    monkeypatch.setattr(threat_cells, "make_claims", None)
+    monkeypatch.setattr(attack_runner, "make_claims_together", None)
+    monkeypatch.setattr(attack_runner, "make_claims", None)
     later = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
     assert later.findings == scored.findings
     assert later.refusals == scored.refusals

@@ -13,7 +13,7 @@ from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
 from overheard.archive.truth import read_truth
 from overheard.auditing import inputs
-from overheard.auditing.cells.threat_cells import NO_OTHER_UPDATE
+from overheard.auditing.attack_runner import NO_OTHER_UPDATE
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.progress import ProgressStep

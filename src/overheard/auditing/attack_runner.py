@@ -1,29 +1,60 @@
 """Runs the attacks of a threat on a run: claims, or refusals with their reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, final
 
-from overheard.auditing.cells.cell_claims import CellClaims
+from overheard.archive.tensor_cache import CodeTensorCache
+from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.cells.claim_store import ClaimStore
-from overheard.auditing.cells.contributors import find_contributors
-from overheard.auditing.cells.threat_cells import ThreatCells, ThreatView
+from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
+from overheard.auditing.cells.contributors import Contributors, find_contributors
+from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import CellSpec
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import Pseudonyms, draw_pseudonyms
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import deduce_means
+from overheard.core.attack import Attack, missing_needs
+from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.failures import describe_own_failure
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import CLASSES, MODEL
+from overheard.core.own_code.attack_claims import (
+    AttackClaims,
+    describe_claim_failure,
+    make_claims,
+)
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
+from overheard.findings.finding import Cell
 from overheard.plans.plan import ThreatPlan
+from overheard.plans.registries import question_of_attack
+
+NO_OTHER_UPDATE = "an update from a client that is not an observer"
+"""What is missing if only the observers' own updates are visible."""
+
+LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
+"""What is missing in addition to the architecture if nobody sends the last layer."""
 
 
 def run_attacks(
-    run: ObservedRun, cells: Sequence[CellSpec], store: ClaimStore, progress: Progress
+    run: ObservedRun, attacks: Sequence[CellSpec], store: ClaimStore, progress: Progress
 ) -> Iterator[CellClaims]:
-    """Run the attacks of one threat on one run; yield the claims of each cell."""
-    threat, rounds = cells[0].threat, run.spec.rounds
+    """Run the attacks of one threat on one run; yield the claims of each cell.
+
+    Args:
+        run: the run.
+        attacks: the attacks of the threat on it.
+        store: where claims are kept.
+        progress: counts the cells.
+
+    """
+    threat, rounds = attacks[0].threat, run.spec.rounds
     transcript, observers = run.transcript, threat.observer_parties
     pseudonyms = pseudonyms_of(run, threat)
     if pseudonyms is not None:
@@ -37,12 +68,15 @@ def run_attacks(
         for target in targets
     }
     why = "" if run.recording is None else run.recording.refusal(observers)
-    made = ThreatCells(ThreatView(run, view, contributors, store), cells, progress)
-    for attack in cells:
+    cells = ThreatCells(run, view, contributors, attacks, store, progress)
+    for attack in attacks:
         if why:
-            all_rounds = _refused(attack, targets, why)
+            refusals = dict.fromkeys(targets, (why,))
+            all_rounds = CellClaims(
+                attack.cell, {}, refusals, kinds=dict.fromkeys(targets, "contradicted")
+            )
         else:
-            all_rounds = made.run(attack, rounds, targets)
+            all_rounds = cells.claims(attack, rounds, targets)
         yield all_rounds
         progress.advance(attack.describe(rounds))
         for number in attack.single_rounds:
@@ -50,18 +84,8 @@ def run_attacks(
             # in any round were refused above.
             present = [target for target in targets if number in observed[target]]
             if present and all_rounds.claims and len(rounds) > 1:
-                yield made.run(attack, (number,), present)
+                yield cells.claims(attack, (number,), present)
             progress.advance(attack.describe((number,), is_single=True))
-
-
-def _refused(attack: CellSpec, targets: Sequence[Party], why: str) -> CellClaims:
-    """Return a cell without claims, as the recording contradicts itself."""
-    return CellClaims(
-        attack.cell,
-        {},
-        dict.fromkeys(targets, (why,)),
-        kinds=dict.fromkeys(targets, "contradicted"),
-    )
 
 
 def pseudonyms_of(run: ObservedRun, threat: ThreatPlan) -> Pseudonyms | None:
@@ -98,3 +122,231 @@ def select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, .
         if party not in (SERVER, COHORT) and not is_shadow_device(party)
     ]
     return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))
+
+
+@final
+class ThreatCells:
+    """The cells of a threat on a run. Attacks that treat targets separately run together.
+
+    Args:
+        run: the run.
+        view: what the observers can read.
+        contributors: the clients that took part in each round.
+        attacks: the attacks of the threat on the run.
+        store: where claims are kept.
+        progress: told of the work within a cell.
+
+    """
+
+    def __init__(
+        self,
+        run: ObservedRun,
+        view: View,
+        contributors: Contributors,
+        attacks: Sequence[CellSpec],
+        store: ClaimStore,
+        progress: Progress,
+    ) -> None:
+        self._run = run
+        self._view = view
+        self._contributors = contributors
+        self._attacks = attacks
+        self._store = store
+        self._progress = progress
+        self._known: Knowledge | None = None
+        self._made = dict[Cell, CellClaims]()
+
+    def claims(
+        self, attack: CellSpec, rounds: tuple[int, ...], targets: Sequence[Party]
+    ) -> CellClaims:
+        """Return the claims of an attack on some rounds, from the store if they are there."""
+        cell = attack.of_rounds(rounds)
+        claims = self._made.pop(cell, None) or self._stored(attack, rounds)
+        if claims is not None:
+            return claims
+        try:
+            self._make(self._together_with(attack, rounds), rounds, targets)
+        # Whatever fails costs this cell alone.
+        except Exception as error:
+            return _failed_cell(attack, cell, targets, error)
+        return self._made.pop(cell)
+
+    def _stored(self, attack: CellSpec, rounds: tuple[int, ...]) -> CellClaims | None:
+        cell = attack.of_rounds(rounds)
+        return self._store.load(cell, attack.attack.claim_type, attack.code)
+
+    def _together_with(self, attack: CellSpec, rounds: tuple[int, ...]) -> Sequence[CellSpec]:
+        """Return an attack, and those after it that make their claims together with it."""
+        if not attack.attack.has_separate_targets():
+            return (attack,)
+        later = self._attacks[self._attacks.index(attack) + 1 :]
+        return (
+            attack,
+            *(
+                one
+                for one in later
+                if one.attack.has_separate_targets()
+                and self._is_asked(one, rounds)
+                and self._stored(one, rounds) is None
+            ),
+        )
+
+    def _is_asked(self, attack: CellSpec, rounds: tuple[int, ...]) -> bool:
+        """Return whether an attack runs on these rounds, as far as is known.
+
+        Single rounds follow only for attacks with claims on all rounds.
+        """
+        if rounds == self._run.spec.rounds:
+            return True
+        overall = self._made.get(attack.cell)
+        has_claims = overall is None or bool(overall.claims)
+        return has_claims and rounds[0] in attack.single_rounds
+
+    def _make(
+        self, attacks: Sequence[CellSpec], rounds: tuple[int, ...], targets: Sequence[Party]
+    ) -> None:
+        """Let attacks make claims about the targets for which nothing is missing."""
+        view, asked = self._view.during(rounds), list[_AskedAttack]()
+        for one in attacks:
+            try:
+                asked.append(self._ask(one, view, rounds, targets))
+            except Exception:
+                if one is attacks[0]:
+                    raise
+                # It fails when its own turn comes, and costs no other attack.
+        requests = [one.request for one in asked]
+        if attacks[0].attack.has_separate_targets():
+            all_made = make_claims_together(view, requests)
+        else:
+            (only,) = requests
+            all_made = (
+                make_claims(only.attack, view, only.targets, only.knowledge, only.seed),
+            )
+        for question, made in zip(asked, all_made, strict=True):
+            cell = question.attack.of_rounds(rounds)
+            try:
+                self._made[cell] = self._kept(question, cell, view, made)
+            except Exception as error:
+                self._made[cell] = _failed_cell(question.attack, cell, targets, error)
+
+    def _ask(
+        self,
+        attack: CellSpec,
+        view: View,
+        rounds: tuple[int, ...],
+        targets: Sequence[Party],
+    ) -> "_AskedAttack":
+        """Return what an attack is asked, and what is missing for the other targets."""
+        knowledge = self._knowledge(attack, rounds)
+        missing = {
+            target: missing_for_target(
+                attack.attack, view, self._contributors, knowledge, target
+            )
+            for target in targets
+        }
+        able = tuple(target for target in targets if not missing[target])
+        return _AskedAttack(
+            attack,
+            ClaimRequest(attack.attack, able, knowledge, attack.seed),
+            {target: why for target, why in missing.items() if why},
+        )
+
+    def _knowledge(self, attack: CellSpec, rounds: tuple[int, ...]) -> Knowledge:
+        """Return the attacker's knowledge, set up to report the progress of an attack.
+
+        Simulations are stored as those of the attack's code.
+        """
+        spec = self._run.spec
+        if self._known is None:
+            self._known = attacker_knowledge(spec.arm, attack.threat, self._run.inputs)
+        what = attack.describe(rounds, is_single=rounds != spec.rounds)
+        compute = replace(
+            self._known.compute,
+            cache=CodeTensorCache(self._known.compute.cache, attack.simulation_code),
+            on_progress=partial(self._progress.report_subtask, what),
+        )
+        return replace(self._known, compute=compute)
+
+    def _kept(
+        self, asked: "_AskedAttack", cell: Cell, view: View, made: AttackClaims
+    ) -> CellClaims:
+        """Return the claims of a cell, stored unless anything failed."""
+        try:
+            claims = _cell_claims(asked, cell, view, made)
+            if not (made.has_failed or claims.kinds):
+                self._store.save(claims)
+        except ClaimError as error:
+            inner = asked.attack.attack
+            why = (describe_claim_failure(inner.name, inner.claim_type, error),)
+            refusals = {**asked.missing, **dict.fromkeys(asked.request.targets, why)}
+            refusals |= {target: (one,) for target, one in made.problems.items()}
+            return CellClaims(cell, {}, refusals, asked.attack.code)
+        return claims
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _AskedAttack:
+    """What an attack is asked in a cell, and what is missing for other targets."""
+
+    attack: CellSpec
+    request: ClaimRequest
+    missing: Mapping[Party, tuple[str, ...]]
+
+
+def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims) -> CellClaims:
+    """Return the claims of a cell with the uninformed guesses, and why there are no others."""
+    refusals, failures = dict(asked.missing), dict(made.failures)
+    refusals |= {target: (why,) for target, why in made.problems.items()}
+    claims, scorer = dict[Party, TargetClaim](), asked.attack.question.scorer
+    together = asked.request.targets if asked.attack.attack.is_joint else ()
+    for target, claim in made.claims.items():
+        about = together or (target,)
+        try:
+            guesses = scorer.uninformed_guesses(claim, asked.request.knowledge)
+            rounds = {number for one in about for number in view.observed_rounds(one)}
+            claims[target] = TargetClaim(claim, guesses, tuple(sorted(rounds)), together)
+        except NeedsError as error:
+            refusals |= dict.fromkeys(about, (str(error),))
+        except ClaimError:
+            raise
+        except Exception as error:
+            why = describe_own_failure(f"a guess of {scorer.name}", error)
+            failures |= dict.fromkeys(about, why)
+    refusals |= {target: (why,) for target, why in failures.items()}
+    return CellClaims(
+        cell, claims, refusals, asked.attack.code, dict.fromkeys(failures, "failed")
+    )
+
+
+def _failed_cell(
+    attack: CellSpec, cell: Cell, targets: Sequence[Party], error: Exception
+) -> CellClaims:
+    """Return a cell in which Overheard failed before it had a claim about any target."""
+    why = describe_own_failure(f"the attack {attack.attack.name}", error)
+    refusals = dict.fromkeys(targets, (why,))
+    return CellClaims(cell, {}, refusals, kinds=dict.fromkeys(targets, "failed"))
+
+
+def missing_for_target(
+    attack: Attack[Any],
+    view: View,
+    contributors: Contributors,
+    knowledge: Knowledge,
+    target: Party,
+) -> tuple[str, ...]:
+    """Return what is missing for an attack on a target, in words; empty if it can run."""
+    if question_of_attack(attack).needs_classes and not knowledge.has_classes:
+        return (CLASSES.description,)
+    missing = missing_needs(attack, view, target, knowledge)
+    if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
+        missing = (*missing, LAST_LAYER_AT_HOME)
+    if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
+        missing = (*missing, view.hidden_mean)
+    if missing or contributors.rounds_of(target, view.observed_rounds(target)):
+        return missing
+    return (NO_OTHER_UPDATE,)
+
+
+def _keeps_layers(algorithm: Algorithm | None) -> bool:
+    return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors

@@ -9,9 +9,8 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from overheard.auditing.attack_runner import observed_view, select_targets
+from overheard.auditing.attack_runner import missing_for_target, observed_view, select_targets
 from overheard.auditing.cells.contributors import Contributors, find_contributors
-from overheard.auditing.cells.threat_cells import missing_for_target
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun

@@ -107,19 +107,6 @@ def test_loads_the_claims_that_were_saved(tmp_path: Path, claim: Claim):
     assert store.load(CELL, type(claim), "other code") is None
 
 
-def test_says_whether_there_are_claims_without_reading_them(tmp_path: Path):
-    store = FolderClaimStore(tmp_path / "cells")
-    assert store.has_claims(CELL, "code") is None
-    store.save(cell_claims(SHARES))
-    assert store.has_claims(CELL, "code") is True
-    assert store.has_claims(CELL, "other code") is None
-    store.save(replace(cell_claims(SHARES), claims={}))
-    assert store.has_claims(CELL, "code") is False
-    only_file(tmp_path / "cells").write_bytes(b"{")
-    with pytest.raises(OutputError, match="delete the file"):
-        store.has_claims(CELL, "code")
-
-
 def test_what_many_claims_share_is_stored_once(tmp_path: Path):
     scores = torch.randn(4000, generator=torch.Generator().manual_seed(0))
     names = tuple(f"word {number}" for number in range(4000))
@@ -267,7 +254,6 @@ def test_does_not_load_claims_without_a_digest(tmp_path: Path):
     document.pop("sha256")
     save_file(load_file(path), path, {"claims": json.dumps(document)})
     assert store.load(CELL, LabelShares, "code") is None
-    assert store.has_claims(CELL, "code") is None
 
 
 def test_refuses_claims_of_another_question(tmp_path: Path):

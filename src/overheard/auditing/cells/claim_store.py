@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast, final
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from overheard.archive.self_digest import check_digest, encode_with_digest
 from overheard.archive.value_codec import Json, ValueDecoder, ValueEncoder
@@ -36,10 +36,6 @@ class ClaimStore(ABC):
         """Load the claims of a cell; None if they are not kept, or other code made them."""
 
     @abstractmethod
-    def has_claims(self, cell: Cell, code: str) -> bool | None:
-        """Return whether an attack made a claim in a cell; None if `load` would return None."""
-
-    @abstractmethod
     def save(self, claims: CellClaims) -> None:
         """Keep the claims of a cell."""
 
@@ -50,10 +46,6 @@ class NoClaimStore(ClaimStore):
     """Keeps nothing, for cells that are never asked about again."""
 
     def load(self, cell: Cell, claim_type: type[Claim], code: str = "") -> CellClaims | None:
-        """Return None."""
-        return None
-
-    def has_claims(self, cell: Cell, code: str) -> bool | None:
         """Return None."""
         return None
 
@@ -103,25 +95,6 @@ class FolderClaimStore(ClaimStore):
         if claims.cell != cell:
             raise OutputError(f"{path}: contains another cell's claims: delete the file")
         return claims if has_digest and claims.code in usable_codes(code) else None
-
-    def has_claims(self, cell: Cell, code: str) -> bool | None:
-        """Return whether an attack made a claim in a cell; reads no tensor.
-
-        Raises:
-            OutputError: if the file is damaged, or differs from its digest.
-
-        """
-        path = self._path(cell)
-        if not path.exists():
-            return None
-        try:
-            has_digest = check_digest(path)
-            with safe_open(path, framework="pt") as file:
-                content = json.loads(file.metadata()["claims"])["content"]
-            is_kept = has_digest and content["code"] in usable_codes(code)
-            return bool(content["claims"]) if is_kept else None
-        except (OSError, SafetensorError, ValueError, TypeError, LookupError) as error:
-            raise _damaged(path, error) from error
 
     def save(self, claims: CellClaims) -> None:
         """Write the claims of a cell.

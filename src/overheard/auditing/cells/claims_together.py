@@ -1,12 +1,11 @@
 """Claims of attacks that treat targets separately, in turns on groups of targets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from overheard.archive.tensor_files import CACHED_FILES
 from overheard.core.attack import Attack
-from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
 from overheard.core.own_code.attack_claims import AttackClaims, make_claims
 from overheard.core.parties import Party
@@ -49,17 +48,16 @@ def make_claims_together(
     """
     targets = tuple(dict.fromkeys(one for request in requests for one in request.targets))
     wanted = [frozenset(request.targets) for request in requests]
-    collected = [_CollectedClaims() for _ in requests]
+    made = [list[AttackClaims]() for _ in requests]
     for group in _groups(targets, len(view.rounds())):
-        for request, own, made in zip(requests, wanted, collected, strict=True):
+        for request, own, parts in zip(requests, wanted, made, strict=True):
             chosen = tuple(target for target in group if target in own)
-            if chosen and not made.has_failed:
-                made.add(
+            if chosen and not (parts and parts[-1].has_failed):
+                parts.append(
                     make_claims(request.attack, view, chosen, request.knowledge, request.seed)
                 )
     return tuple(
-        made.of_targets(request.targets)
-        for request, made in zip(requests, collected, strict=True)
+        _joined(request.targets, parts) for request, parts in zip(requests, made, strict=True)
     )
 
 
@@ -73,39 +71,18 @@ def _groups(targets: Sequence[Party], rounds: int) -> Iterator[Sequence[Party]]:
         yield targets[start : start + size]
 
 
-@final
-class _CollectedClaims:
-    """What one attack returned about the groups so far."""
+def _joined(targets: Sequence[Party], parts: Sequence[AttackClaims]) -> AttackClaims:
+    """Return all claims in the order of the targets, or why there are none.
 
-    def __init__(self) -> None:
-        self._claims = dict[Party, Claim]()
-        self._problems = dict[Party, str]()
-        self._failures = dict[Party, str]()
-        self._failure: Mapping[Party, str] = {}
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether code outside of Overheard failed."""
-        return bool(self._failure)
-
-    def add(self, made: AttackClaims) -> None:
-        """Add what the attack returned about the next group."""
-        if made.has_failed:
-            self._failure = made.problems
-        self._claims.update(made.claims)
-        self._problems.update(made.problems)
-        self._failures.update(made.failures)
-
-    def of_targets(self, targets: Sequence[Party]) -> AttackClaims:
-        """Return all claims in the order of the targets, or why there are none.
-
-        A failure of code outside of Overheard concerns all targets.
-        """
-        if self._failure:
-            reason = next(iter(self._failure.values()))
-            return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
-        return AttackClaims(
-            {target: self._claims[target] for target in targets if target in self._claims},
-            {target: self._problems[target] for target in targets if target in self._problems},
-            failures=self._failures,
-        )
+    A failure of code outside of Overheard concerns all targets.
+    """
+    if parts and parts[-1].has_failed:
+        reason = next(iter(parts[-1].problems.values()))
+        return AttackClaims({}, dict.fromkeys(targets, reason), has_failed=True)
+    claims = {target: claim for part in parts for target, claim in part.claims.items()}
+    problems = {target: why for part in parts for target, why in part.problems.items()}
+    return AttackClaims(
+        {target: claims[target] for target in targets if target in claims},
+        {target: problems[target] for target in targets if target in problems},
+        failures={target: why for part in parts for target, why in part.failures.items()},
+    )

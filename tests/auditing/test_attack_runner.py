@@ -7,9 +7,9 @@ from typing import ClassVar, final
 import pytest
 import torch
 
+from overheard.auditing.attack_runner import ThreatCells
 from overheard.auditing.cells.claim_store import NoClaimStore
 from overheard.auditing.cells.contributors import find_contributors
-from overheard.auditing.cells.threat_cells import ThreatCells, ThreatView
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import CellSpec, RunSpec
 from overheard.auditing.progress import Progress
@@ -24,11 +24,9 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.findings.finding import Cell
-from overheard.findings.question import Question
 from overheard.plans.plan import ThreatPlan
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.question import LabelSharesQuestion
-from overheard.questions.shift.question import ShiftQuestion
 from tests.auditing.conftest import inputs_for
 from tests.auditing.plans import NO_DEFENSE, TINY
 
@@ -77,48 +75,48 @@ def no_calls():
 
 
 def asked(
-    attacks: Mapping[Asked, Question[LabelShares]], messages: Sequence[Message]
+    attacks: Mapping[Asked, tuple[int, ...]], messages: Sequence[Message]
 ) -> tuple[ThreatCells, list[CellSpec]]:
-    """Return the cells of attacks on a run of two rounds with these messages."""
-    threat = ThreatPlan(attacks=tuple(attacks))
+    """Return the cells of attacks on a run, given the rounds that each attacks alone."""
+    question, threat = LabelSharesQuestion(), ThreatPlan(attacks=tuple(attacks))
     cells = [
         CellSpec(
             *(0, threat, attack, question),
             Cell("no defense", 0, (SERVER,), attack.label, repr(attack), question.name, ROUNDS),
-            () if question.needs_all_rounds else ROUNDS,
+            single,
             *("code", "code"),
         )
-        for attack, question in attacks.items()
+        for attack, single in attacks.items()
     ]
     run = RunSpec(NO_DEFENSE, "no defense", 0, PLANNED, ROUNDS, tuple(cells))
     seen = ObservedRun(run, Transcript(tuple(messages)), inputs_for(TINY).for_attackers(0))
     view, contributors = View(frozenset({SERVER}), messages), find_contributors(messages, ())
-    observed = ThreatView(seen, view, contributors, NoClaimStore())
-    return ThreatCells(observed, cells, Progress(None)), cells
+    store, progress = NoClaimStore(), Progress(None)
+    return ThreatCells(seen, view, contributors, cells, store, progress), cells
 
 
-def run_first(second: Asked, question: Question[LabelShares]) -> None:
+def run_first(second: Asked, single: tuple[int, ...] = ROUNDS) -> None:
     """Run the first of two attacks on both rounds, and on each."""
     messages = tuple(
         Message(number, TARGET, frozenset({SERVER}), Update({}, 4)) for number in ROUNDS
     )
-    cells, (first, _) = asked({Asked("a"): LabelSharesQuestion(), second: question}, messages)
+    cells, (first, _) = asked({Asked("a"): ROUNDS, second: single}, messages)
     for rounds in (ROUNDS, (0,), (1,)):
-        assert cells.run(first, rounds, (TARGET,)).claims
+        assert cells.claims(first, rounds, (TARGET,)).claims
 
 
 def test_attacks_are_asked_together_about_all_rounds_and_each():
-    run_first(Asked("b"), LabelSharesQuestion())
+    run_first(Asked("b"))
     assert [(label, rounds) for rounds in (ROUNDS, (0,), (1,)) for label in "ab"] == CALLS
 
 
-def test_a_question_that_needs_all_rounds_is_not_asked_of_single_ones():
-    run_first(Asked("b"), ShiftQuestion())
+def test_an_attack_that_needs_all_rounds_is_not_asked_about_single_ones():
+    run_first(Asked("b"), ())
     assert [rounds for label, rounds in CALLS if label == "b"] == [ROUNDS]
 
 
 def test_an_attack_without_claims_is_not_asked_again_about_each_round():
-    run_first(Asked("b", is_missing_something=True), LabelSharesQuestion())
+    run_first(Asked("b", is_missing_something=True))
     assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}
 
 
@@ -131,8 +129,8 @@ def test_claims_that_are_refused_hide_no_other_reason():
     )
     # The run has ten labels.
     attack = Asked("a", labels=3, lacks_size_of=client(1))
-    cells, (only,) = asked({attack: LabelSharesQuestion()}, messages)
-    made = cells.run(only, ROUNDS, targets)
+    cells, (only,) = asked({attack: ROUNDS}, messages)
+    made = cells.claims(only, ROUNDS, targets)
     assert made.claims == {}
     assert "the claim has 3 labels, the task has 10" in made.refusals[client(0)][0]
     assert made.refusals[client(1)] == ("a size of client/1",)
