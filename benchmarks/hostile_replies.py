@@ -205,6 +205,8 @@ def main() -> None:
     torch.set_num_threads(1)
     # Each recording says where it is, and what of the replies it does not store.
     logging.disable(logging.WARNING)
+    # A first run takes longer than later ones.
+    time_run(None, 1, 1, None)
     print(f"load {os.getloadavg()[0]:.1f} before the first run", flush=True)
     kinds, large = flower_replies(SCALE), flower_replies(LARGE_SCALE)
     if arguments.kind is not None:

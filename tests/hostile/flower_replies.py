@@ -180,6 +180,9 @@ def flower_replies(scale: int) -> dict[str, HostileReply]:  # noqa: PLR0915 - a 
     at_limit = {f"m{number}": 0.5 for number in range(11_900)}
     with_metrics("metrics at the limit", at_limit, "recorded")
     with_config("texts at the limit", dict.fromkeys(at_limit, "[1, 2]" * 10), "recorded")
+    with_config("texts beyond the limit", dict.fromkeys(at_limit, "x" * 100), "recorded")
+    with_metrics("lists at the limit", {f"m{n}": [0.5] for n in range(1990)}, "recorded")
+    with_metrics("empty lists", {f"m{number}": [] for number in range(11_900)})
     with_config("numbers in texts", {
         f"t{number}": f"[{'1,' * 4990}1]" for number in range(99)
     }, "recorded")  # fmt: skip
@@ -234,7 +237,15 @@ def flower_replies(scale: int) -> dict[str, HostileReply]:  # noqa: PLR0915 - a 
     with_array("records", lambda one: npy(np.zeros(len(one), [("a", "f4"), ("b", "f4")])))
     with_array("another shape", lambda one: npy(one[None]))
     with_array("no numbers", lambda one: npy(one[:0]))
-    kinds["many records"] = HostileReply(lambda request, _: [many_records(request, scale)])
+    kinds["many records"] = HostileReply(
+        lambda request, _: [many_records(request, scale // 10)]
+    )
+    kinds["records at the limit"] = HostileReply(
+        lambda request, _: [many_records(request, 1000)]
+    )
+    kinds["records of arrays at the limit"] = HostileReply(
+        lambda request, model: [array_records(request, model)]
+    )
     kinds["no content"] = HostileReply(
         lambda request, _: [Message(RecordDict(), reply_to=request)]
     )
@@ -275,11 +286,18 @@ def zip_bomb(scale: int) -> bytes:
     return file.getvalue()
 
 
-def many_records(request: Message, scale: int) -> Message:
+def many_records(request: Message, count: int) -> Message:
     content = RecordDict()
     record = MetricRecord({"a": 1.0})
-    content.__dict__["_data"] = {f"r{number}": record for number in range(scale // 10)}
+    content.__dict__["_data"] = {f"r{number}": record for number in range(count)}
     return Message(content, reply_to=request)
+
+
+def array_records(request: Message, model: Arrays) -> Message:
+    record = ArrayRecord({"a": Array(np.ones(1, np.float32))})
+    return Message(
+        RecordDict({f"r{number}": record for number in range(130)}), reply_to=request
+    )
 
 
 class Raising:

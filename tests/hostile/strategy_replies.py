@@ -37,6 +37,7 @@ OK = Status(Code.OK, "")
 
 HAVE_NO_PLACE = (
     *("names of tensors", "long names of tensors", "some tensors", "many records"),
+    *("records at", "records of arrays"),
     *("no content", "two replies", "keys of", "content that", "error with", "reply to", "id "),
     *("time ", "another kind of message", "kind that"),
 )

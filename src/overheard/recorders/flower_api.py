@@ -23,7 +23,16 @@ def _explain(error: ImportError) -> str:
 
 
 try:
-    from flwr.app import ArrayRecord, Context, Message, MessageType, Metadata, RecordDict
+    from flwr.app import (
+        ArrayRecord,
+        ConfigRecord,
+        Context,
+        Message,
+        MessageType,
+        Metadata,
+        MetricRecord,
+        RecordDict,
+    )
     from flwr.clientapp.mod import LocalDpMod, adaptiveclipping_mod, fixedclipping_mod
     from flwr.clientapp.typing import ClientAppCallable, Mod
     from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
@@ -43,6 +52,7 @@ __all__ = [
     "SUPERLINK_NODE_ID",
     "ArrayRecord",
     "ClientAppCallable",
+    "ConfigRecord",
     "Context",
     "DifferentialPrivacyAdaptiveBase",
     "DifferentialPrivacyFixedClippingBase",
@@ -54,6 +64,7 @@ __all__ = [
     "Message",
     "MessageType",
     "Metadata",
+    "MetricRecord",
     "Mod",
     "NodeInfo",
     "RecordDict",

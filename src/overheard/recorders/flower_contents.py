@@ -3,7 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from overheard.recorders.flower_api import ArrayRecord, RecordDict
+from overheard.recorders.flower_api import (
+    ArrayRecord,
+    ConfigRecord,
+    MetricRecord,
+    RecordDict,
+)
 from overheard.recorders.flower_arrays import PackedArray, count_bytes
 from overheard.recorders.replies.differences import UnstorableError
 from overheard.recorders.replies.limits import (
@@ -36,7 +41,7 @@ def extract_reply_arrays(content: RecordDict, limits: ReplyLimits) -> dict[str, 
 
     """
     check_records(len(content))
-    records = content.array_records
+    records = array_records(content)
     check_names(records)
     limits.check_count(sum(map(len, records.values())))
     for record in records.values():
@@ -53,7 +58,7 @@ def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
 
     Names are those in the array record, or `record/name` if there are several records.
     """
-    records: Mapping[str, ArrayRecord] = content.array_records
+    records = array_records(content)
     is_single = len(records) == 1
     return {
         name if is_single else f"{key}/{name}": PackedArray(
@@ -62,6 +67,11 @@ def extract_arrays(content: RecordDict) -> dict[str, PackedArray]:
         for key, record in records.items()
         for name, array in record.items()
     }
+
+
+def array_records(content: RecordDict) -> dict[str, ArrayRecord]:
+    """Return the records of arrays; Flower's own property takes ten times as long."""
+    return {name: one for name, one in content.items() if isinstance(one, ArrayRecord)}
 
 
 Values = Mapping[str, Mapping[str, object]]
@@ -117,9 +127,12 @@ def read_numbers(values: Values, record: str) -> dict[str, float]:
 
 def _value_records(content: RecordDict) -> dict[str, Mapping[str, object]]:
     """Return all records of values but those that Flower itself adds."""
-    records: dict[str, Mapping[str, object]]
-    records = {**content.metric_records, **content.config_records}
-    return {name: one for name, one in records.items() if name not in FLOWERS_RECORDS}
+    return {
+        name: one
+        for kind in (MetricRecord, ConfigRecord)
+        for name, one in content.items()
+        if isinstance(one, kind) and name not in FLOWERS_RECORDS
+    }
 
 
 def _name_values(records: Values) -> Iterator[tuple[str, object]]:

@@ -6,9 +6,16 @@ from math import isfinite
 from time import time
 
 from overheard.core.parties import Party, client
-from overheard.recorders.flower_api import SUPERLINK_NODE_ID, ErrorCode, Message, Metadata
+from overheard.recorders.flower_api import (
+    SUPERLINK_NODE_ID,
+    ConfigRecord,
+    ErrorCode,
+    Message,
+    Metadata,
+)
 from overheard.recorders.flower_arrays import PackedArrays, count_bytes
 from overheard.recorders.flower_contents import (
+    array_records,
     copy_reply_values,
     extract_arrays,
     extract_reply_arrays,
@@ -141,8 +148,8 @@ def _has_only_keys(reply: Message) -> bool:
         if not reply.has_content() or len(reply.content) > MAX_RECORDS:
             return False
         content = reply.content
-        secure = content.config_records.get(SECURE_RECORD)
-        is_alone = not content.array_records and not content.metric_records
+        is_alone = all(isinstance(one, ConfigRecord) for one in content.values())
+        secure = content.get(SECURE_RECORD)
         return is_alone and secure is not None and MASKED_WEIGHTS not in secure
     except Exception:
         return False
@@ -158,7 +165,7 @@ def _read_content(
     content = reply.content
     arrays, copied = extract_reply_arrays(content, limits), copy_reply_values(content)
     values = read_copied_values(copied)
-    records = list(content.array_records)
+    records = list(array_records(content))
     began_in = find_value(content, reading.began_in) if reading.began_in else None
     return ReplyContent(
         arrays,

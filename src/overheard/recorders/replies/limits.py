@@ -4,7 +4,7 @@ A check costs the server's thread at most `MAX_VALUES` steps, whatever a reply h
 for lengths and sizes and follows nothing. What is beyond a limit is not copied and not read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard, final
 
@@ -16,6 +16,11 @@ MAX_VALUES = 12_000
 """Most values of a reply beside its tensors: numbers, texts, and the members of lists.
 
 A sweep of 10,000 settings fits, with some values beside it."""
+
+CONTAINER_VALUES = 4
+"""As how many more values a list, an array or a nested group of values counts.
+
+Even an empty one takes about as long to copy as so many numbers."""
 
 MAX_RECORDS = 1000
 """Most groups of tensors and values into which a reply is divided."""
@@ -54,6 +59,9 @@ PLAIN_NUMBERS = frozenset(
     }
 )
 """The types of numbers. A class derived from one may run any code when it is converted."""
+
+TEXTS = frozenset({str, bytes})
+"""The types of texts, in which numbers may be listed."""
 
 
 @final
@@ -159,23 +167,35 @@ class _Budget:
         self.characters = 0
 
     def spend(self, count: int) -> None:
-        self.values += count
+        """Count a container with so many members, before any of them is looked at."""
+        self.values += count + CONTAINER_VALUES
         check_values(self.values)
 
     def keep_all(self, values: Sequence[object]) -> tuple[object, ...]:
         """Return the members of a list, as `keep` does."""
         self.spend(len(values))
-        # A long list has numbers alone, as a rule.
-        if set(map(type, values)) <= PLAIN_NUMBERS:
-            return tuple(values)
-        return tuple(map(self.keep, values))
+        return tuple(values) if self.keeps_all(values) else tuple(map(self.keep, values))
+
+    def keeps_all(self, values: Collection[object]) -> bool:
+        """Return whether all values stay as they are, which is much faster than one by one."""
+        kinds = set(map(type, values))
+        if not kinds <= PLAIN_NUMBERS | TEXTS:
+            return False
+        characters = 0
+        if not kinds <= PLAIN_NUMBERS:
+            texts = [one for one in values if isinstance(one, str | bytes)]
+            characters = sum(map(len, texts))
+        if self.characters + characters > MAX_TEXT_CHARACTERS:
+            return False
+        self.characters += characters
+        return True
 
     def keep(self, value: object) -> object:
         """Return a value that is no container, if it can be read."""
         kind = type(value)
         if kind in PLAIN_NUMBERS:
             return value
-        if kind not in (str, bytes):
+        if kind not in TEXTS:
             return None
         text: str | bytes = value  # type: ignore[assignment]
         if self.characters + len(text) > MAX_TEXT_CHARACTERS:
@@ -190,11 +210,13 @@ def _copy_mapping(
     budget.spend(len(values))
     check_names(values)
     copied = dict(values)
-    # Numbers alone, as a rule.
-    if set(map(type, copied.values())) <= PLAIN_NUMBERS:
+    if budget.keeps_all(copied.values()):
         return copied
     for name, value in copied.items():
-        if type(value) is dict and depth > 1:
+        kind = type(value)
+        if kind in PLAIN_NUMBERS or kind in TEXTS:
+            copied[name] = budget.keep(value)
+        elif type(value) is dict and depth > 1:
             copied[name] = _copy_mapping(value, budget, depth - 1)
         elif type(value) is list or type(value) is tuple:
             copied[name] = budget.keep_all(value)
