@@ -155,6 +155,9 @@ def test_another_truth_changes_scores_and_no_claim(copy: Path, tmp_path: Path):
         one.claimed.numbers for one in before.findings
     ]
     assert [one.scores for one in after.findings] != [one.scores for one in before.findings]
+    other = "other label counts than the partition of the plan: 1, such as those of client/0"
+    assert "truth.json" not in before.subject
+    assert other in after.subject
 
 
 def test_the_digest_of_the_first_rounds_stays_while_a_recording_grows(copy: Path):

@@ -299,7 +299,7 @@ def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims
     refusals, failures = dict(asked.missing), dict(made.failures)
     refusals |= {target: (why,) for target, why in made.problems.items()}
     claims, scorer = dict[Party, TargetClaim](), asked.attack.question.scorer
-    together = asked.request.targets if asked.attack.attack.is_joint else ()
+    together = tuple(asked.request.targets) if asked.attack.attack.is_joint else ()
     for target, claim in made.claims.items():
         about = together or (target,)
         try:

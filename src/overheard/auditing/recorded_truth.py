@@ -5,11 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
-from overheard.core.parties import SERVER, Party, is_shadow_device
+from overheard.core.parties import SERVER, Party, client, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
@@ -112,6 +114,31 @@ def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
         f"truth.json states {total} examples of {first.sender} in round {first.round}, but its "
         f"reply reports {reported}. The numbers of {len(differing)} replies differ. If they "
         "are numbers of examples, the truth is that of other clients or rounds.",
+    )
+
+
+def compare_labels(truth: GroundTruth, partition: DataPartition) -> tuple[str, ...]:
+    """Return a sentence on label counts of a simulated run that its partition does not give.
+
+    Args:
+        truth: the ground truth of the recording.
+        partition: the partition of the run. A client with another name than there is left out.
+
+    """
+    number_of = {client(number): number for number in range(len(partition.rows[0]))}
+    differing = list[str]()
+    for (number, party), stated in truth.counts.items():
+        if party in number_of:
+            # The rows of the last round are those of all later ones.
+            rows = partition.rows[min(number, len(partition.rows) - 1)][number_of[party]]
+            counts = partition.pool.labels[rows].bincount(minlength=len(stated))
+            if not torch.equal(counts, stated):
+                differing.append(f"{party} in round {number}")
+    if not differing:
+        return ()
+    return (
+        "truth.json states other label counts than the partition of the plan: "
+        f"{len(differing)}, such as those of {differing[0]}",
     )
 
 

@@ -28,7 +28,7 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     select_matched_tensors,
 )
 from overheard.auditing.recorded_tensors.tensor_match import TensorMatch
-from overheard.auditing.recorded_truth import read_recorded_truth
+from overheard.auditing.recorded_truth import compare_labels, read_recorded_truth
 from overheard.auditing.run_records import (
     complete_run_record,
     recorded_defenses,
@@ -135,7 +135,11 @@ def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) ->
     truth = checked.read_truth(transcript)
     spec = checked.resolve(plan, transcript, transcript.parties())
     run = checked.build_run(spec, whole, transcript, truth)
-    return replace(run, notes=match.notes)
+    is_simulated = bool(checked.manifest.data)
+    differing = (
+        compare_labels(truth, checked.partition) if is_simulated and truth is not None else ()
+    )
+    return replace(run, notes=(*match.notes, *differing))
 
 
 def _read_ahead(whole: Transcript) -> None:
