@@ -63,6 +63,7 @@ class CellResult:
         problems: what is wrong; empty if all is as it should be.
         seconds: how long the command computed.
         peak_bytes: the most memory that it used.
+        more_bytes: how much more that is than for the intact input.
         said: the start of what it printed.
 
     """
@@ -72,6 +73,7 @@ class CellResult:
     problems: tuple[str, ...]
     seconds: float
     peak_bytes: int
+    more_bytes: int
     said: str
 
 
@@ -130,6 +132,7 @@ class Corpus:
             tuple(problems),
             run.cpu_seconds,
             run.peak_bytes,
+            run.peak_bytes - before.peak_bytes,
             said,
         )
 

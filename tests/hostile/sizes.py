@@ -1,0 +1,151 @@
+"""`python -m tests.hostile.sizes`: memory and seconds for inputs that are nearly too large.
+
+Each input unpacks to nearly the most that its limit allows, in the form that takes the most
+memory beside. The table shows what a command takes more than for the intact input.
+"""
+
+import argparse
+import gzip
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from overheard.disk.limits import ARRAY, SMALL_FILE, SOURCE_FILES, TABLE, VARIABLE, parse_size
+from tests.hostile.__main__ import say
+from tests.hostile.audit_hook import WatchedCommands
+from tests.hostile.cells import LIMIT_S, SPARE_BYTES, Cell, Corpus
+from tests.hostile.changes import READ_OR_REFUSED, Change
+from tests.hostile.entries import ENTRIES
+from tests.hostile.workspace import build
+
+SHARE = 0.95
+"""The share of its limit that an input takes."""
+
+
+def csv_of_numbers(path: Path, size: int) -> None:
+    """Write a table of different numbers."""
+    path.write_bytes(_csv(size))
+
+
+def packed_csv_of_numbers(path: Path, size: int) -> None:
+    """Write the same table, packed."""
+    path.write_bytes(gzip.compress(_csv(size), 1))
+
+
+def csv_of_words(path: Path, size: int) -> None:
+    """Write a table of different texts."""
+    # A row has 19 bytes, and is counted with 8 bytes for each of its two cells.
+    rows = (f"w{number:08d} v{number},{number % 3}\n" for number in range(size // 42))
+    path.write_text("note,label\n" + "".join(rows))
+
+
+def _csv(size: int) -> bytes:
+    # A row has some 22 bytes, and is counted with 8 bytes for each of its four cells.
+    rows = (
+        f"{number / 7:.9g},w{number % 4},{'fm'[number % 2]},c{number % 3}\n"
+        for number in range(size // 54)
+    )
+    return ("age,ward,sex,label\n" + "".join(rows)).encode()
+
+
+def parquet_of_numbers(path: Path, size: int) -> None:
+    """Write a table of different numbers in Parquet."""
+    rows = size // 34
+    label, ward = np.array(["a", "b", "c"]), np.array(["x", "y"])
+    table = {
+        "age": np.random.default_rng(0).random(rows),
+        "label": label[np.arange(rows) % 3],
+        "ward": ward[np.arange(rows) % 2],
+    }
+    pq.write_table(pa.table(table), path)
+
+
+def parquet_of_one_text(path: Path, size: int) -> None:
+    """Write a table in Parquet of many rows with one text."""
+    rows = size // 150
+    note = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["x" * 100])
+    label = pa.array(np.array(["a", "b", "c"])[np.arange(rows) % 3])
+    number = np.random.default_rng(0).random(rows)
+    table = {"age": number, "note": note, "label": label, "ward": label}
+    pq.write_table(pa.table(table), path, compression="none")
+
+
+def npz_of_numbers(path: Path, size: int) -> None:
+    """Write arrays of numbers that do not compress."""
+    rows = size // 40
+    numbers = np.random.default_rng(0).random((rows, 8), np.float32)
+    np.savez(path, x=numbers, y=np.arange(rows) % 3)
+
+
+def statements(path: Path, size: int) -> None:
+    """Write source code of short statements."""
+    path.write_bytes(b"from torch import nn\n" + b"a\n" * (size // 2 - 20))
+
+
+def toml_list(path: Path, size: int) -> None:
+    """Write a long list in TOML."""
+    path.write_bytes(b"a = [" + b"1," * (size // 2 - 5) + b"]\n")
+
+
+SIZES: tuple[tuple[str, int, Callable[[Path, int], None]], ...] = (
+    ("data: tables in csv", TABLE, csv_of_numbers),
+    ("data: texts in csv", TABLE, csv_of_words),
+    ("data: tables in csv.gz", TABLE, packed_csv_of_numbers),
+    ("data: tables in parquet", TABLE, parquet_of_numbers),
+    ("data: tables in parquet", TABLE, parquet_of_one_text),
+    ("data: arrays in npz", ARRAY, npz_of_numbers),
+    ("app: source code", SOURCE_FILES, statements),
+    ("plan", SMALL_FILE, toml_list),
+)
+
+
+def main() -> int:
+    """Measure all inputs; return 1 if one takes too much."""
+    options = argparse.ArgumentParser(prog="python -m tests.hostile.sizes", description=__doc__)
+    options.add_argument("--limit", type=parse_size, default=parse_size("200MB"))
+    options.add_argument("--entry", default="", help="a part of the names of entries")
+    chosen = options.parse_args()
+    environment = MappingProxyType({VARIABLE: str(chosen.limit)})
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder, WatchedCommands() as commands:
+        corpus = Corpus(build(Path(folder) / "workspace"), Path(folder) / "process", commands)
+        say(f"{'entry and input':<50}{'MB':>8}{'most MB':>9}{'s':>7}  how it ended")
+        for row, part, write in SIZES:
+            if chosen.entry in row:
+                failed += _measure(corpus, row, write, chosen.limit // part, environment)
+    return int(failed > 0)
+
+
+def _measure(
+    corpus: Corpus,
+    row: str,
+    write: Callable[[Path, int], None],
+    limit: int,
+    environment: Mapping[str, str],
+) -> bool:
+    entry = next(one for one in ENTRIES if one.row == row)
+    name = write.__name__.replace("_", " ")
+    change = Change(
+        "large",
+        name,
+        lambda path: write(path, int(SHARE * limit)),
+        READ_OR_REFUSED,
+        environment,
+    )
+    result = corpus.run(Cell(entry, change, entry.commands[0]))
+    taken, most = result.more_bytes >> 20, (4 * limit + SPARE_BYTES) >> 20
+    say(
+        f"{row + ': ' + name:<50}{taken:>8}{most:>9}{result.seconds:>7.1f}  {result.end}: "
+        f"{result.said[:160]}"
+    )
+    return taken > most or result.seconds > LIMIT_S
+
+
+if __name__ == "__main__":
+    sys.exit(main())
