@@ -140,10 +140,8 @@ def _measure(
     )
     result = corpus.run(Cell(entry, change, entry.commands[0]))
     taken, most = result.more_bytes >> 20, (4 * limit + SPARE_BYTES) >> 20
-    say(
-        f"{row + ': ' + name:<50}{taken:>8}{most:>9}{result.seconds:>7.1f}  {result.end}: "
-        f"{result.said[:160]}"
-    )
+    said = " ".join((result.end, *result.problems, result.said))
+    say(f"{row + ': ' + name:<50}{taken:>8}{most:>9}{result.seconds:>7.1f}  {said[:200]}")
     return taken > most or result.seconds > LIMIT_S
 
 

@@ -52,6 +52,16 @@ def test_a_text_column_becomes_tokens(tmp_path: Path) -> None:
     assert dataset.task.vocabulary == 7
 
 
+def test_refuses_texts_whose_tokens_take_too_much_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 20 texts of 4 tokens of 8 bytes take 640 bytes. The table itself takes 553.
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", "2500")
+    frame = FRAME[["note", "ill"]]
+    with pytest.raises(DataError, match=r"as 4 tokens .* takes 640 bytes.*--max-unpacked"):
+        loaded(tmp_path, TableColumns("ill", text="note"), frame)
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_times_and_attributes_are_read_but_are_no_inputs(tmp_path: Path, kind: str) -> None:
     days = pd.to_datetime([f"2004-08-{31 - place:02}" for place in range(20)])

@@ -45,9 +45,13 @@ from overheard.data.reading.text_table import (
 )
 from overheard.data.reading.texts import TextSettings, tokenise_texts
 from overheard.data.reading.times import rank_times
+from overheard.disk.limits import TABLE, refuse_large
 
 if TYPE_CHECKING:  # pandas is large, and most audits read no table
     import pandas
+
+TOKEN_BYTES = 8
+"""Bytes of a token of a text."""
 
 FEW_LABELS = 20
 """Different labels that are never taken for numbers to predict, or for names of rows."""
@@ -200,6 +204,9 @@ def _read_inputs(
         inputs, read = encode_inputs(path, found, is_fit, settings.inputs.scale)
         notes = (*found.notes, *note_copies_of_labels(found, classes.numpy()))
         return _Inputs(inputs, read, notes)
+    memory = TOKEN_BYTES * settings.texts.tokens * table.rows
+    what = f"{path}: the encoding as {settings.texts.tokens} tokens a text"
+    refuse_large(what, memory, DataError, part=TABLE)
     cells, is_train = _read_texts(path, table, columns.text), is_fit.tolist()
     train = [cell for cell, is_kept in zip(cells, is_train, strict=True) if is_kept]
     rest = [cell for cell, is_kept in zip(cells, is_train, strict=True) if not is_kept]
