@@ -193,7 +193,7 @@ def test_all_errors_are_reported_at_once():
         "data.clients",
         "data.split.dirichlet.alpha",
         "training.model",
-        "threats.0.attacks.0",
+        "threats.0.attacks.0.decaf.steps",
     }
 
 

@@ -11,6 +11,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import NEEDS, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Settings
 from overheard.core.view import View
 
 C = TypeVar("C", bound=Claim)
@@ -27,7 +28,7 @@ that it knows; shadow models are virtual clients that train on some of the candi
 """
 
 
-class Attack(ABC, Generic[C]):
+class Attack(Settings, ABC, Generic[C]):
     """Infers a claim about each target from an observer's view.
 
     A concrete attack is a final frozen dataclass: its fields are its settings.

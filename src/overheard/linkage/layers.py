@@ -1,13 +1,25 @@
 """Selection of a model's layer by its depth."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from overheard.core.errors import NeedsError
 
 Layer = int | Literal["all", "last_bias"]
 """The part of an update that is used: a layer by its depth from the input, as a Python index
 (-1 is the last layer); all layers; or the bias of the last layer alone."""
+
+
+def _check_different(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    if not 0 < len(set(layers)) == len(layers):
+        raise ValueError(f"must name one part or more, without repetition, got {layers}")
+    return layers
+
+
+DifferentLayers = Annotated[tuple[Layer, ...], AfterValidator(_check_different)]
+"""Several parts of an update, none of them twice."""
 
 
 def layer_tensors(layer: Layer, names: Iterable[str]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from overheard.core.parties import SERVER
+from overheard.questions.identity.attacks.reidentify import ReidentifyKnn
 from overheard.questions.identity.estimators.unit_updates import (
-    check_layers,
     join_parts,
     read_unit_updates,
 )
@@ -26,7 +26,7 @@ def test_a_part_that_is_zero_stays_zero() -> None:
 @pytest.mark.parametrize("layers", [(), (-1, -1), ("all", -1, "all")])
 def test_refuses_no_part_and_repeated_parts(layers) -> None:
     with pytest.raises(ValueError, match="layer must name one part or more"):
-        check_layers(layers)
+        ReidentifyKnn(layer=layers)
 
 
 def test_one_part_in_a_tuple_is_that_part(different) -> None:

@@ -15,6 +15,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.attribute_labels import LabelledUsers, read_attribute_labels
 from overheard.linkage.known_updates import (
@@ -67,8 +68,8 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
     told: LabelledUsers = "holdout"
     updates: UpdateSource = "simulated"
     layer: Layer = -1
-    chunks: int = 1
-    most_rounds: int = MAX_ROUNDS
+    chunks: Positive = 1
+    most_rounds: Positive = MAX_ROUNDS
 
     name: ClassVar[str] = "attribute_forest"
     claim_type: ClassVar = Attribute
@@ -77,11 +78,6 @@ class AttributeForest(LearnsFromUpdates, Attack[Attribute]):
         "Melis et al. 2019 (Exploiting Unintended Feature Leakage in Collaborative Learning, "
         "S&P), passive property inference; code: csong27/property-inference-collaborative-ml"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.chunks < 1 or self.most_rounds < 1:
-            raise ValueError(f"chunks and most_rounds must be 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

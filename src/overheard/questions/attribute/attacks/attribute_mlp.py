@@ -12,6 +12,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.attribute_labels import LabelledUsers, read_attribute_labels
 from overheard.linkage.known_updates import (
@@ -60,10 +61,10 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     told: LabelledUsers = "holdout"
     updates: UpdateSource = "simulated"
     layer: Layer = -1
-    chunks: int = 1
-    epochs: int = 60
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
+    chunks: Positive = 1
+    epochs: Positive = 60
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
 
     name: ClassVar[str] = "attribute_mlp"
     claim_type: ClassVar = Attribute
@@ -71,13 +72,6 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
-            raise ValueError(
-                f"chunks, epochs, batch and most_rounds must be 1 or more, got {self}"
-            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
+from annotated_types import Ge
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
@@ -15,6 +16,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import MAX_ROUNDS, KnownUpdates, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
@@ -28,7 +30,6 @@ from overheard.questions.identity.attacks.reidentify import (
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.unit_updates import (
     Layers,
-    check_layers,
     load_unit_updates,
     read_unit_updates,
 )
@@ -64,22 +65,16 @@ class MatchSiamese(UpdateClassifier):
 
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    pairs: int = 32_000
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    pairs: Annotated[int, Ge(2)] = 32_000
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "match_siamese"
     score_kind: ClassVar[ScoreKind] = "scores"
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, eq. 6"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        self._check_settings("batch")
-        if self.pairs < 2:
-            raise ValueError(f"pairs must be 2 or more, got {self}")
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -133,10 +128,10 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     updates: UpdateSource = "simulated"
     layer: Layers = -1
     learn_from: Literal["holdout", "everyone"] = "holdout"
-    pairs: int = 32_000
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    pairs: Annotated[int, Ge(2)] = 32_000
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "match_cross_modal"
     claim_type: ClassVar = Identity
@@ -144,15 +139,6 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.1, eq. 7"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        check_layers(self.layer)
-        if self.pairs < 2 or min(self.batch, self.most_rounds, self.pieces) < 1:
-            raise ValueError(
-                "pairs must be 2 or more, and batch, most_rounds and pieces 1 or more, got "
-                f"{self}"
-            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -15,6 +15,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_metadata import (
     KnownMetadata,
@@ -61,18 +62,13 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
 
     updates: UpdateSource = "simulated"
     order: bool = False
-    pieces: int = 2
-    most_rounds: int = 8
+    pieces: Positive = 2
+    most_rounds: Positive = 8
 
     name: ClassVar[str] = "metadata"
     claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "Overheard; likelihood of the metadata of an update"
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.pieces < 1 or self.most_rounds < 1:
-            raise ValueError("pieces and most_rounds must be 1 or more")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -12,6 +12,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
@@ -19,7 +20,6 @@ from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.unit_updates import (
     Layers,
-    check_layers,
     load_unit_updates,
     read_unit_updates,
 )
@@ -57,10 +57,10 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
 
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    chunks: int = 4
-    epochs: int = 100
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
+    chunks: Positive = 4
+    epochs: Positive = 100
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
 
     name: ClassVar[str] = "profile"
     claim_type: ClassVar = Identity
@@ -69,14 +69,6 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         "Overheard, after Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section "
         "6.1.1, profile prior"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        check_layers(self.layer)
-        if min(self.chunks, self.epochs, self.batch, self.most_rounds) < 1:
-            raise ValueError(
-                f"chunks, epochs, batch, most_rounds must be 1 or more, got {self}"
-            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

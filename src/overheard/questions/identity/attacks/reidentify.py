@@ -3,8 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
+from annotated_types import Gt
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -15,6 +16,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.fitting.linear_svm import fit_linear_svm
 from overheard.learning.threads import one_thread
@@ -25,7 +27,6 @@ from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.unit_updates import (
     Layers,
-    check_layers,
     load_unit_updates,
     read_unit_updates,
 )
@@ -117,13 +118,6 @@ class UpdateClassifier(LearnsFromUpdates, Attack[Identity]):
                 unseen = min(1.0, float(joined[-1]))
         return classes.build_claim(joined, unseen if classes.has_unknown_class else None)
 
-    def _check_settings(self, *counts: str) -> None:
-        """Refuse wrong layers, and settings of these names below 1."""
-        check_layers(self.layer)
-        names = (*counts, "most_rounds", "pieces")
-        if min(getattr(self, name) for name in names) < 1:
-            raise ValueError(f"{', '.join(names)} must be 1 or more, got {self}")
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -165,20 +159,16 @@ class ReidentifyMlp(UpdateClassifier):
 
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    epochs: int = 100
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    epochs: Positive = 100
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "reidentify_mlp"
     score_kind: ClassVar[ScoreKind] = "log-probabilities"
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1, eq. 5"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        self._check_settings("epochs", "batch")
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -224,20 +214,16 @@ class ReidentifyJointly(UpdateClassifier):
     attribute: str | None = None
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    epochs: int = 60
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    epochs: Positive = 60
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "reidentify_jointly"
     score_kind: ClassVar[ScoreKind] = "log-probabilities"
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        self._check_settings("epochs", "batch")
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -282,21 +268,15 @@ class ReidentifySvm(UpdateClassifier):
 
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    cost: float = 1.0
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    cost: Annotated[float, Gt(0)] = 1.0
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "reidentify_svm"
     score_kind: ClassVar[ScoreKind] = "scores"
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        self._check_settings()
-        if not self.cost > 0:
-            raise ValueError(f"cost must be above 0, got {self}")
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -329,19 +309,15 @@ class ReidentifyKnn(UpdateClassifier):
 
     updates: UpdateSource = "simulated"
     layer: Layers = -1
-    neighbours: int = 10
-    most_rounds: int = MAX_ROUNDS
-    pieces: int = 1
+    neighbours: Positive = 10
+    most_rounds: Positive = MAX_ROUNDS
+    pieces: Positive = 1
 
     name: ClassVar[str] = "reidentify_knn"
     score_kind: ClassVar[ScoreKind] = "shares"
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.1 and Table 3"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        self._check_settings("neighbours")
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -15,9 +16,10 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import UpdateSource, load_known_updates
-from overheard.linkage.layers import Layer
+from overheard.linkage.layers import DifferentLayers
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.projected_updates import project_updates, select_layers
 from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
@@ -79,9 +81,9 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     """
 
     updates: UpdateSource = "simulated"
-    layers: tuple[Layer, ...] | None = None
-    pieces: int = 4
-    most_rounds: int = SIMULATED_ROUNDS
+    layers: DifferentLayers | None = None
+    pieces: Annotated[int, Ge(2)] = 4
+    most_rounds: Positive = SIMULATED_ROUNDS
     link: bool = True
     at_most_one: bool = True
 
@@ -92,15 +94,6 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
         "Overheard; within-class covariance normalisation: Hatch, Kajarekar and Stolcke 2006; "
         "cosine scoring: Dehak et al. 2011; the threat: Orekondy et al. 2018 (arXiv 1805.05838)"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
-            raise ValueError(
-                f"layers must be one or more, without repetition, got {self.layers}"
-            )
-        if self.pieces < 2 or self.most_rounds < 1:
-            raise ValueError(f"pieces must be 2 or more and most_rounds 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -18,22 +18,10 @@ from overheard.linkage.known_updates import (
     load_known_updates,
     read_sender_updates,
 )
-from overheard.linkage.layers import Layer
+from overheard.linkage.layers import DifferentLayers, Layer
 
-Layers = Layer | tuple[Layer, ...]
+Layers = Layer | DifferentLayers
 """One part of an update, or several parts that are read together."""
-
-
-def check_layers(layers: Layers) -> None:
-    """Refuse an empty or repeated choice of parts.
-
-    Raises:
-        ValueError: if several parts are asked for and there are none, or one is repeated.
-
-    """
-    parts = _parts(layers)
-    if not 0 < len(set(parts)) == len(parts):
-        raise ValueError(f"layer must name one part or more, without repetition, got {layers}")
 
 
 def load_unit_updates(

@@ -14,6 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
@@ -99,8 +100,8 @@ class Amortised(Attack[LabelShares]):
 
     """
 
-    most_rounds: int = 5
-    steps: int = 400
+    most_rounds: Positive = 5
+    steps: Positive = 400
 
     name: ClassVar[str] = "amortised"
     claim_type: ClassVar = LabelShares
@@ -110,11 +111,6 @@ class Amortised(Attack[LabelShares]):
         "the last layer from Ramakrishna and Dan 2022 (AISec)"
     )
     is_label_equivariant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.most_rounds < 1 or self.steps < 1:
-            raise ValueError("most_rounds and steps must be 1 or more")
 
     def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""

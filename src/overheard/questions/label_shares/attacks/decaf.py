@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import nnls
 from torch import Tensor
@@ -18,6 +19,7 @@ from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
@@ -82,8 +84,8 @@ class Decaf(Attack[LabelShares]):
     solver: Solver = "nnls"
     calibrator: bool = True
     null_removal: bool = True
-    threshold: float = 0.0
-    steps: int = 1000
+    threshold: Annotated[float, Ge(0)] = 0.0
+    steps: Positive = 1000
     bases: Bases = "equal_steps"
 
     name: ClassVar[str] = "decaf"
@@ -93,11 +95,6 @@ class Decaf(Attack[LabelShares]):
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
         "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.threshold < 0 or self.steps < 1:
-            raise ValueError("threshold must be 0 or more, steps 1 or more")
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

@@ -15,6 +15,7 @@ from overheard.core.messages import DistilledSet
 from overheard.core.needs import DISTILLED
 from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
@@ -41,7 +42,7 @@ class DistilledLabels(Attack[LabelShares]):
 
     """
 
-    most_rounds: int = 5
+    most_rounds: Positive = 5
 
     name: ClassVar[str] = "distilled_labels"
     claim_type: ClassVar = LabelShares
@@ -49,11 +50,6 @@ class DistilledLabels(Attack[LabelShares]):
     source: ClassVar[str] = (
         "Overheard, on the messages of FLiP (arXiv 2410.19548), Section IV-B"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -16,6 +16,7 @@ from overheard.core.messages import Update, Weights
 from overheard.core.needs import BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
@@ -55,7 +56,7 @@ class Ilrg(Attack[LabelShares]):
 
     """
 
-    assumed_examples: int = 100
+    assumed_examples: Positive = 100
 
     name: ClassVar[str] = "ilrg"
     claim_type: ClassVar = LabelShares
@@ -64,11 +65,6 @@ class Ilrg(Attack[LabelShares]):
         "Ma et al. 2023 (Instance-wise Batch Label Restoration via Gradients in Federated "
         "Learning, ICLR), iLRG, and the authors' code"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid size."""
-        if self.assumed_examples < 1:
-            raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

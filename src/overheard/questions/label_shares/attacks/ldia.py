@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
+from annotated_types import Gt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -14,6 +15,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.fitting.ldia_network import build_ldia_network
 from overheard.learning.fitting.share_network import (
@@ -76,10 +78,10 @@ class Ldia(Attack[LabelShares]):
     loss: Literal["corrected", "published"] = "corrected"
     rounding: bool = True
     convolutions: bool = True
-    most_rounds: int = 10
-    epochs: int = 100
-    batch: int = 64
-    rate: float = 1e-3
+    most_rounds: Positive = 10
+    epochs: Positive = 100
+    batch: Positive = 64
+    rate: Annotated[float, Gt(0)] = 1e-3
     slow_after: int = 51
 
     name: ClassVar[str] = "ldia"
@@ -90,12 +92,6 @@ class Ldia(Attack[LabelShares]):
         "in Edge Computing (JISA 74), with their code"
     )
     is_label_equivariant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
-        self._schedule()
 
     def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""

@@ -19,6 +19,7 @@ from overheard.core.messages import Update, Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
@@ -66,7 +67,7 @@ class Llg(Attack[LabelShares]):
     """
 
     impact: Literal["gradient", "auxiliary"] = "gradient"
-    assumed_examples: int = 100
+    assumed_examples: Positive = 100
 
     name: ClassVar[str] = "llg"
     claim_type: ClassVar = LabelShares
@@ -75,11 +76,6 @@ class Llg(Attack[LabelShares]):
         "Wainakh et al. 2022 (User-Level Label Leakage from Gradients in Federated Learning, "
         "PETS), Algorithm 1; m and s as in the authors' code"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid size."""
-        if self.assumed_examples < 1:
-            raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
+from annotated_types import Gt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -13,6 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.fitting.share_network import (
     FitSchedule,
@@ -68,12 +70,12 @@ class Ppa(Attack[LabelShares]):
 
     form: Literal["shares", "preference"] = "shares"
     layer: str = "last"
-    samples: int = 128
-    retraining: int = 5
-    most_rounds: int = 1
-    epochs: int = 1000
-    batch: int = 128
-    rate: float = 1e-3
+    samples: Positive = 128
+    retraining: Positive = 5
+    most_rounds: Positive = 1
+    epochs: Positive = 1000
+    batch: Positive = 128
+    rate: Annotated[float, Gt(0)] = 1e-3
 
     name: ClassVar[str] = "ppa"
     claim_type: ClassVar = LabelShares
@@ -83,13 +85,6 @@ class Ppa(Attack[LabelShares]):
         "arXiv 2202.04856), with their code; as an estimator of shares after Ma et al. 2025"
     )
     is_label_equivariant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
-        self._probe()
-        self._schedule()
 
     def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""

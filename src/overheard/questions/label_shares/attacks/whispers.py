@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import ceil, log2
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
+from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -15,6 +16,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.data.splits.iid import Iid
 from overheard.learning.fitting.share_network import (
@@ -106,15 +108,15 @@ class Whispers(Attack[LabelShares]):
     """
 
     size: Literal["told", "doubling", "bisection"] = "told"
-    guess: int = 500
-    tolerance: float = 0.05
-    taught: float = 0.75
-    most_rounds: int = 10
+    guess: Annotated[int, Ge(1), Le(LARGEST_SIZE)] = 500
+    tolerance: Annotated[float, Gt(0)] = 0.05
+    taught: Annotated[float, Gt(0), Le(1)] = 0.75
+    most_rounds: Positive = 10
     loss: Literal["divergence", "squared"] = "divergence"
-    hidden: int = 64
-    epochs: int = 150
-    batch: int = 64
-    rate: float = 1e-3
+    hidden: Positive = 64
+    epochs: Positive = 150
+    batch: Positive = 64
+    rate: Annotated[float, Gt(0)] = 1e-3
     slow_after: int | None = None
 
     name: ClassVar[str] = "whispers"
@@ -125,16 +127,6 @@ class Whispers(Attack[LabelShares]):
         "Through Virtual Client Simulation (arXiv 2504.21436), Algorithms 1 and 2"
     )
     is_label_equivariant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if not 1 <= self.guess <= LARGEST_SIZE:
-            raise ValueError(f"guess must be 1 to {LARGEST_SIZE}, got {self.guess}")
-        if not 0 < self.taught <= 1 or not self.tolerance > 0:
-            raise ValueError("taught must be in (0, 1] and tolerance above 0")
-        if self.most_rounds < 1 or self.hidden < 1:
-            raise ValueError("most_rounds and hidden must be 1 or more")
-        self._schedule()
 
     def training_source(self) -> TrainingSource:
         """Return which parties' updates it learns from."""

@@ -16,6 +16,7 @@ from overheard.core.messages import Update, Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CROSS_ENTROPY, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
@@ -59,7 +60,7 @@ class Zlg(Attack[LabelShares]):
 
     interpolate: bool = True
     inputs: Literal["auxiliary", "noise"] = "auxiliary"
-    assumed_examples: int = 100
+    assumed_examples: Positive = 100
 
     name: ClassVar[str] = "zlg"
     claim_type: ClassVar = LabelShares
@@ -78,11 +79,6 @@ class Zlg(Attack[LabelShares]):
         "2110.09074), label restoration; over local steps: Dimitrov et al. 2022 (Data Leakage "
         "in Federated Averaging, TMLR), label reconstruction, and their code"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid size."""
-        if self.assumed_examples < 1:
-            raise ValueError(f"assumed_examples must be 1 or more, got {self.assumed_examples}")
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.messages import Weights, apply_update
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import Rate, Recipe
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive, Settings
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.sent_tensors import trainable_parameters
@@ -23,7 +24,7 @@ from overheard.simulation.probe import Probe, ProbeContext
 
 @final
 @dataclass(frozen=True, slots=True)
-class DifferentialSensitivity(Probe):
+class DifferentialSensitivity(Settings, Probe):
     """Sensitivity of the broadcast minus that of the client's model, for each class.
 
     To measure the sensitivity to class c, the model is trained on examples of c alone. The
@@ -46,16 +47,10 @@ class DifferentialSensitivity(Probe):
     """
 
     layer: str = "last"
-    samples: int = 128
-    epochs: int = 5
-    batch: int = 32
-    rate: float = 1e-3
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.samples < 1:
-            raise ValueError(f"samples must be 1 or more, got {self.samples}")
-        self._recipe()
+    samples: Positive = 128
+    epochs: Positive = 5
+    batch: Positive = 32
+    rate: Rate = 1e-3
 
     def read(
         self, context: ProbeContext, deltas: Sequence[Weights]

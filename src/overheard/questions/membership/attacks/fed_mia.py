@@ -17,6 +17,7 @@ from overheard.core.messages import Weights, apply_update
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.example_gradients import example_gradients, flatten_weights
@@ -66,7 +67,7 @@ class FedMia(Attack[Membership]):
     """
 
     evidence: Literal["cosine", "confidence"] = "cosine"
-    most_rounds: int = 5
+    most_rounds: Positive = 5
 
     name: ClassVar[str] = "fed_mia"
     claim_type: ClassVar = Membership
@@ -75,11 +76,6 @@ class FedMia(Attack[Membership]):
         "Zhu et al. 2025 (FedMIA: An Effective Membership Inference Attack Exploiting "
         "All-for-One Principle in Federated Learning, CVPR), FedMIA-I and FedMIA-II"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Ge
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative, Positive
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import rounds_to_read
@@ -46,9 +49,9 @@ class GradientMembership(Attack[Membership]):
 
     """
 
-    models: int = 256
-    most_rounds: int = 5
-    trainings: int | None = None
+    models: Annotated[int, Ge(8)] = 256
+    most_rounds: Positive = 5
+    trainings: NotNegative | None = None
 
     name: ClassVar[str] = "gradient_membership"
     claim_type: ClassVar = Membership
@@ -57,14 +60,6 @@ class GradientMembership(Attack[Membership]):
         "Overheard, based on Nasr et al. 2023 (Tight Auditing of Differentially Private "
         "Machine Learning, USENIX Security): the inner product of update and gradient"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.models < 8 or self.most_rounds < 1 or (self.trainings or 0) < 0:
-            raise ValueError(
-                "models must be 8 or more, most_rounds 1 or more and trainings 0 or more, got "
-                f"{self}"
-            )
 
     def training_source(self) -> TrainingSource:
         """Return that it trains shadow models."""

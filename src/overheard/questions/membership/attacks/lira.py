@@ -3,9 +3,10 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.in_out_models import (
@@ -63,15 +65,6 @@ class LikelihoodRatio(Attack[Membership]):
             is_member: whether each shadow model trained on each record.
 
         """
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        few = self.models is not None and self.models < 2 * MIN_MODELS
-        if few or min(self.most_rounds, self.in_models) < 1:
-            raise ValueError(
-                f"models must be {2 * MIN_MODELS} or more, and most_rounds and in_models 1 or "
-                f"more, got {self}"
-            )
 
     def training_source(self) -> TrainingSource:
         """Return that it trains shadow models."""
@@ -136,10 +129,10 @@ class Lira(LikelihoodRatio):
 
     """
 
-    models: int | None = None
+    models: Annotated[int, Ge(2 * MIN_MODELS)] | None = None
     online: bool = True
-    most_rounds: int = 5
-    in_models: int = DEFAULT_IN_MODELS
+    most_rounds: Positive = 5
+    in_models: Positive = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "lira"
     source: ClassVar[str] = (
@@ -219,9 +212,9 @@ class LiraPooled(LikelihoodRatio):
 
     """
 
-    models: int | None = None
-    most_rounds: int = 5
-    in_models: int = DEFAULT_IN_MODELS
+    models: Annotated[int, Ge(2 * MIN_MODELS)] | None = None
+    most_rounds: Positive = 5
+    in_models: Positive = DEFAULT_IN_MODELS
 
     name: ClassVar[str] = "lira_pooled"
     source: ClassVar[str] = (

@@ -12,6 +12,7 @@ from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.needs import CANDIDATES, MODEL, TRAINED_MODEL
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import (
@@ -37,7 +38,7 @@ class LossMembership(Attack[Membership]):
 
     """
 
-    most_rounds: int = 5
+    most_rounds: Positive = 5
 
     name: ClassVar[str] = "loss_membership"
     claim_type: ClassVar = Membership
@@ -46,11 +47,6 @@ class LossMembership(Attack[Membership]):
         "Yeom et al. 2018 (Privacy Risk in Machine Learning, CSF), Adversary 2; the threshold "
         "is Overheard's"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
@@ -19,6 +20,7 @@ from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.task import TaskKind
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
@@ -71,10 +73,10 @@ class ShadowMembership(Attack[Membership]):
 
     """
 
-    models: int = 32
+    models: Annotated[int, Ge(2)] = 32
     booster: Booster = "scikit-learn"
-    stumps: int | None = None
-    most_rounds: int = 5
+    stumps: Positive | None = None
+    most_rounds: Positive = 5
 
     name: ClassVar[str] = "shadow_membership"
     claim_type: ClassVar = Membership
@@ -92,13 +94,6 @@ class ShadowMembership(Attack[Membership]):
         "Shokri et al. 2017 (Membership Inference Attacks Against Machine Learning Models, "
         "S&P), as in FLiP (arXiv 2410.19548), Sections V-B and VI-D2"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.models < 2 or self.stump_count < 1 or self.most_rounds < 1:
-            raise ValueError(
-                f"models must be 2 or more, stumps and most_rounds 1 or more, got {self}"
-            )
 
     def training_source(self) -> TrainingSource:
         """Return that it trains shadow models."""

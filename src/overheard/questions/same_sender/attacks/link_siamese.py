@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge
 from torch.nn.functional import normalize
 
 from overheard.core.attack import Attack
@@ -13,6 +14,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import (
     MAX_ROUNDS,
@@ -51,9 +53,9 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
 
     updates: UpdateSource = "simulated"
     layer: Layer = -1
-    pairs: int = 32_000
-    batch: int = 32
-    most_rounds: int = MAX_ROUNDS
+    pairs: Annotated[int, Ge(2)] = 32_000
+    batch: Positive = 32
+    most_rounds: Positive = MAX_ROUNDS
 
     name: ClassVar[str] = "link_siamese"
     claim_type: ClassVar = SameSender
@@ -62,13 +64,6 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, "
         "eq. 6 where both updates are anonymous"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.pairs < 2 or self.batch < 1 or self.most_rounds < 1:
-            raise ValueError(
-                f"pairs, batch and most_rounds must be 2, 1, 1 or more, got {self}"
-            )
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Ge
 
 from overheard.core.algorithm.control_variates import corrected_history
 from overheard.core.attack import Attack
@@ -11,9 +13,10 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import UpdateSource, load_known_updates
-from overheard.linkage.layers import Layer
+from overheard.linkage.layers import DifferentLayers
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.projected_updates import ProjectedUpdates, project_updates, select_layers
 from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
@@ -46,21 +49,14 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
     """
 
     updates: UpdateSource = "simulated"
-    layers: tuple[Layer, ...] | None = None
-    pieces: int = 4
-    most_rounds: int = 6
+    layers: DifferentLayers | None = None
+    pieces: Annotated[int, Ge(2)] = 4
+    most_rounds: Positive = 6
 
     name: ClassVar[str] = "link_wccn"
     claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = "Overheard; see reidentify_wccn"
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if self.layers is not None and not 0 < len(set(self.layers)) == len(self.layers):
-            raise ValueError(f"layers must be one or more different layers, got {self.layers}")
-        if self.pieces < 2 or self.most_rounds < 1:
-            raise ValueError(f"pieces must be 2 or more and most_rounds 1 or more, got {self}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log, log1p
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Ge, Lt
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -57,18 +58,13 @@ class MetadataLink(Attack[SameSender]):
 
     """
 
-    lasting: float = 0.5
+    lasting: Annotated[float, Ge(0), Lt(1)] = 0.5
     order: bool = False
 
     name: ClassVar[str] = "metadata_link"
     claim_type: ClassVar = SameSender
     needs: ClassVar = frozenset({METADATA})
     source: ClassVar[str] = "Overheard; a likelihood ratio of the metadata of two updates"
-
-    def __post_init__(self) -> None:
-        """Refuse invalid settings."""
-        if not 0 <= self.lasting < 1:
-            raise ValueError(f"lasting must be 0 or more and below 1, got {self.lasting}")
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

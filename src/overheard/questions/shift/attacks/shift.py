@@ -10,6 +10,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.model_comparisons import (
@@ -70,7 +71,7 @@ class ShiftTrend(Attack[Shift]):
     layer: str | None = None
     trend: int = 5
     extract: bool = True
-    probe: int = 100
+    probe: Positive = 100
     standardise: bool = False
     simulated_runs: int = 0
 
@@ -82,11 +83,9 @@ class ShiftTrend(Attack[Shift]):
         "Learning as a Privacy Issue, arXiv 2409.13875), sections 4 and 5.3"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
+    def check_together(self) -> None:
+        """Refuse a trend that the settings do not allow."""
         self._reader()
-        if self.probe < 1:
-            raise ValueError(f"probe must be 1 or more, got {self.probe}")
 
     def training_source(self) -> TrainingSource:
         """Return whose updates it is trained on."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 import torch
+from annotated_types import Ge, Gt, Lt
 from jaxtyping import Float
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, CLASSES, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
@@ -103,9 +105,9 @@ class ShiftTracking(Attack[Shift]):
     """
 
     follows: Followed = "shares"
-    most_virtual: int = 240
-    false_alarm_rate: float = 0.05
-    exchange_every: int | None = None
+    most_virtual: Annotated[int, Ge(MIN_FEDERATIONS)] = 240
+    false_alarm_rate: Annotated[float, Gt(0), Lt(1)] = 0.05
+    exchange_every: Positive | None = None
 
     name: ClassVar[str] = "shift_tracking"
     claim_type: ClassVar = Shift
@@ -115,19 +117,6 @@ class ShiftTracking(Attack[Shift]):
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
     )
     is_label_equivariant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.most_virtual < MIN_FEDERATIONS:
-            raise ValueError(
-                f"most_virtual must be {MIN_FEDERATIONS} or more, got {self.most_virtual}"
-            )
-        if not 0 < self.false_alarm_rate < 1:
-            raise ValueError(
-                f"false_alarm_rate must lie between 0 and 1, got {self.false_alarm_rate}"
-            )
-        if self.exchange_every is not None and self.exchange_every < 1:
-            raise ValueError(f"exchange_every must be 1 or more, got {self.exchange_every}")
 
     def training_source(self) -> TrainingSource:
         """Return whose updates it is trained on."""

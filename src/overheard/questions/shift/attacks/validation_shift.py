@@ -54,8 +54,8 @@ class ValidationShift(Attack[Shift]):
         "Learning as a Privacy Issue, arXiv 2409.13875), section 5.3: its comparison"
     )
 
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
+    def check_together(self) -> None:
+        """Refuse a trend that the settings do not allow."""
         self._reader()
 
     def training_source(self) -> TrainingSource:
