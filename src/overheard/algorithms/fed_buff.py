@@ -59,7 +59,7 @@ class FedBuff(Algorithm):
     )
 
     buffer: Positive = 3
-    concurrency: int = 6
+    concurrency: Positive = 6
     rate: Annotated[float, Gt(0)] = 1.0
     discount: bool = True
 

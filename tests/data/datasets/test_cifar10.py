@@ -84,5 +84,5 @@ def test_refuses_unknown_classes_and_a_wrong_shrink() -> None:
         with pytest.raises(PlanError, match=f"names {', '.join(only)}: name two classes"):
             Cifar10(only=only)
     for shrink in (3, 0, -2, 64):
-        with pytest.raises(PlanError, match=f"got {shrink}: take one of 1, 2, 4, 8, 16, 32"):
-            Cifar10(shrink=shrink)
+        with pytest.raises(ValueError, match=f"must be 1, 2, 4, 8, 16 or 32, got {shrink}"):
+            Cifar10(**{"shrink": shrink})

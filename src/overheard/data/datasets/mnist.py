@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.fetch import RemoteFile
-from overheard.data.reading.mnist_files import MnistFiles, check_shrink, load_mnist_like
+from overheard.data.reading.mnist_files import MnistFiles, load_mnist_like
 
 CLASS_NAMES = tuple("0123456789")
 
@@ -98,14 +98,10 @@ class Mnist(DataSource):
 
     """
 
-    shrink: int = 1
+    shrink: Literal[1, 2, 4, 7, 14, 28] = 1
 
     name: ClassVar[str] = "mnist"
     source: ClassVar[str] = "LeCun, Cortes, Burges 1998; commonly given as CC BY-SA 3.0"
-
-    def check_together(self) -> None:
-        """Refuse a shrink that does not divide an image."""
-        check_shrink(self.name, self.shrink)
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `mnist/mnist.npz` or, without it, the published files, downloaded if needed."""
@@ -123,14 +119,10 @@ class FashionMnist(DataSource):
 
     """
 
-    shrink: int = 1
+    shrink: Literal[1, 2, 4, 7, 14, 28] = 1
 
     name: ClassVar[str] = "fashion_mnist"
     source: ClassVar[str] = "Xiao, Rasul, Vollgraf 2017 (Zalando); MIT licence"
-
-    def check_together(self) -> None:
-        """Refuse a shrink that does not divide an image."""
-        check_shrink(self.name, self.shrink)
 
     def load(self, folder: Path | None) -> Dataset:
         """Read `fashion_mnist/fashion_mnist.npz` or, without it, the published files."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from overheard.core.errors import DataError, PlanError
+from overheard.core.errors import DataError
 from overheard.data.dataset import Dataset
 from overheard.data.reading.arrays import checked_numbers
 from overheard.data.reading.fetch import RemoteFile, fetch
@@ -43,21 +43,6 @@ class MnistFiles:
     test_labels: RemoteFile
 
 
-def check_shrink(name: str, shrink: int) -> None:
-    """Refuse a block size that does not divide the images of the data set of this name.
-
-    Raises:
-        PlanError: if it does not.
-
-    """
-    sides = [side for side in range(1, SIDE + 1) if SIDE % side == 0]
-    if shrink not in sides:
-        allowed = ", ".join(map(str, sides))
-        raise PlanError(
-            f"{name}: shrink must divide {SIDE}, got {shrink}: take one of {allowed}"
-        )
-
-
 def load_mnist_like(
     folder: Path | None, files: MnistFiles, class_names: tuple[str, ...], shrink: int = 1
 ) -> Dataset:
@@ -67,7 +52,7 @@ def load_mnist_like(
         folder: the data folder. Published files in it are not downloaded.
         files: the published files.
         class_names: the name of each label.
-        shrink: side of the blocks of pixels that are averaged; see `check_shrink`.
+        shrink: side of the blocks of pixels that are averaged; a divisor of the images' side.
 
     Raises:
         DataError: if neither is available, or a file is damaged.

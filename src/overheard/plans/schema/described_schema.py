@@ -1,16 +1,13 @@
-"""Adds to a JSON schema what docstrings say of keys, and the ranges that classes accept."""
+"""Adds to a JSON schema what docstrings say of keys."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Iterator
 from typing import Any, final
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from overheard.core.errors import AuditError
 from overheard.plans.plugin_field import SettingsModel
-from overheard.plans.schema.accepted_range import Number, accepted_range
 from overheard.plans.schema.docstrings import read_arguments, read_description
 
 # Any: a JSON schema is a nested table of JSON values.
@@ -21,15 +18,9 @@ KIND = "kind"
 
 _KIND_TEXT = "the name of the plugin; with the default settings, the name alone is enough."
 
-BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-"""The keys of a JSON schema that state the range of a number."""
-
-_REQUIRED_TEXT = "package.module:function"
-"""Stands for required settings that are texts while the range of another one is asked for."""
-
 
 def described_schema(table: type[BaseModel]) -> JsonSchema:
-    """Return the JSON schema of a table, with a description and the range of every key."""
+    """Return the JSON schema of a table, with a description of every key."""
     return table.model_json_schema(schema_generator=_DescribedSchema)
 
 
@@ -62,64 +53,8 @@ def inner_schemas(schema: JsonSchema) -> Iterator[JsonSchema]:
 def _describe(schema: JsonSchema, kind: type) -> JsonSchema:
     texts = {KIND: _KIND_TEXT, **read_arguments(kind)}
     properties = {
-        name: {
-            **_with_range(property_, kind, name),
-            **({"description": texts[name]} if name in texts else {}),
-        }
-        for name, property_ in schema.get("properties", {}).items()
+        name: {**key, **({"description": texts[name]} if name in texts else {})}
+        for name, key in schema.get("properties", {}).items()
     }
     described = {"description": text} if (text := read_description(kind)) else {}
     return schema | described | ({"properties": properties} if properties else {})
-
-
-def _with_range(schema: JsonSchema, kind: type, name: str) -> JsonSchema:
-    """Return the schema of a key with the range of its number, where it states none."""
-    if not is_dataclass(kind):
-        return schema
-    schema = {**schema, "anyOf": [dict(one) for one in schema.get("anyOf", [])]}
-    for part in _numbers(schema):
-        is_whole = part["type"] == "integer"
-        accepts = _acceptance(kind, name, is_whole)
-        known = next(filter(accepts, _likely(schema.get("default"))), None)
-        if known is not None:
-            part.update(accepted_range(accepts, known, is_whole=is_whole))
-    return {key: value for key, value in schema.items() if (key, value) != ("anyOf", [])}
-
-
-def _numbers(schema: JsonSchema) -> Iterator[JsonSchema]:
-    """Yield the parts of a key's schema that are any numbers, without a stated range."""
-    for part in (schema, *schema["anyOf"]):
-        is_number = part.get("type") in ("integer", "number")
-        if is_number and not part.keys() & {*BOUNDS, "enum", "const"}:
-            yield part
-
-
-def _likely(default: object) -> tuple[Number, ...]:
-    """Return numbers that a setting may accept, its default first."""
-    usual = (1, 2, 0, 64)
-    return (default, *usual) if isinstance(default, int | float) else usual
-
-
-def _required_value(kind: object) -> str | int | tuple[str, str]:
-    """Return a value for a required setting of this type."""
-    if kind is str:
-        return _REQUIRED_TEXT
-    return ("first", "second") if kind == tuple[str, ...] else 1
-
-
-def _acceptance(kind: type, name: str, is_whole: bool) -> Callable[[Number], bool]:
-    # Any: settings have any type.
-    required: Mapping[str, Any] = {
-        field.name: _required_value(field.type)
-        for field in fields(kind)
-        if field.default is MISSING and field.default_factory is MISSING
-    }
-
-    def accepts(number: Number) -> bool:
-        try:
-            kind(**{**required, name: int(number) if is_whole else float(number)})
-        except (ValueError, AuditError):
-            return False
-        return True
-
-    return accepts

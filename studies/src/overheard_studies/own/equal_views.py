@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 import torch
@@ -198,7 +198,7 @@ def observe_run(
     return ObservedRun(seed, renamed, truth.renamed(pseudonyms), knowledge, targets)
 
 
-SHRINK = 2
+SHRINK: Final = 2
 """Images of 14 x 14 pixels."""
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Ge
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.defense import TrainingPart
@@ -10,7 +12,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
-from overheard.core.settings import Positive
+from overheard.core.settings import NotNegative, Positive
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.model_comparisons import (
@@ -69,11 +71,11 @@ class ShiftTrend(Attack[Shift]):
     information: Information = "gradients"
     metric: Metric = "cosine"
     layer: str | None = None
-    trend: int = 5
+    trend: Annotated[int, Ge(2)] = 5
     extract: bool = True
     probe: Positive = 100
     standardise: bool = False
-    simulated_runs: int = 0
+    simulated_runs: NotNegative = 0
 
     name: ClassVar[str] = "shift"
     claim_type: ClassVar = Shift

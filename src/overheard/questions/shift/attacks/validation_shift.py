@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Ge
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative
 from overheard.core.view import View
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.model_comparisons import (
@@ -41,10 +44,10 @@ class ValidationShift(Attack[Shift]):
     """
 
     measure: ValidationMeasure = "loss"
-    trend: int = 5
+    trend: Annotated[int, Ge(2)] = 5
     extract: bool = True
     standardise: bool = False
-    simulated_runs: int = 0
+    simulated_runs: NotNegative = 0
 
     name: ClassVar[str] = "validation_shift"
     claim_type: ClassVar = Shift
