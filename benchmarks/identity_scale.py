@@ -160,9 +160,7 @@ def _train(
 
 def attack(folder: Path, users: int, row: Row) -> None:
     """Run the attack once in this process, and print its time and memory."""
-    truth = GroundTruth(
-        {}, {}, facts=Facts((UsersOfClients({client(n): user(n) for n in range(users)}),))
-    )
+    truth = GroundTruth(Facts((UsersOfClients({client(n): user(n) for n in range(users)}),)))
     transcript = open_transcript(folder)
     if not row.lasts:
         pseudonyms = draw_pseudonyms(transcript, Seed(0))

@@ -15,6 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.federation.cohort import round_schedule
 from overheard.federation.federation import Federation
@@ -91,7 +92,7 @@ def test_the_server_finds_every_update_in_the_round_of_its_broadcast(
             expected = whole.seen_by(SERVER).updates(party)[0].delta
             assert all(torch.equal(updates[0].delta[n], expected[n]) for n in expected)
     sent = {(m.round, m.sender) for m in transcript.messages if isinstance(m.body, Update)}
-    assert set(truth.counts) == sent
+    assert set(truth.facts.need(LabelCounts).counts) == sent
 
 
 def test_refuses_masks_and_a_share_of_clients(planned: Federation) -> None:

@@ -25,6 +25,7 @@ from overheard.archive.run_time import RunTime, read_run_time, write_run_time
 from overheard.archive.truth import read_truth, write_truth
 from overheard.cli.showing import print_overview
 from overheard.core.errors import AuditError
+from overheard.core.facts import Facts
 from overheard.core.mechanism import Mechanism
 from overheard.core.messages import (
     Aggregate,
@@ -39,6 +40,11 @@ from overheard.core.messages import (
 from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.report.run_overview import RunOverview
 from overheard.report.show import show
@@ -104,12 +110,16 @@ def recorded(folder: Path) -> None:
     write_truth(
         folder,
         GroundTruth(
-            counts,
+            Facts(
+                (
+                    LabelCounts(counts),
+                    Shifts({client(0): (1,)}),
+                    UsersOfClients({client(0): "ann", client(1): "bob"}),
+                    Attributes({"sex": {"ann": "f", "bob": "m"}}),
+                    RecordOwners({client(0): (1, 2)}),
+                )
+            ),
             {0: 0.5, 1: 0.75},
-            {client(0): (1,)},
-            {client(0): "ann", client(1): "bob"},
-            {"sex": {"ann": "f", "bob": "m"}},
-            {client(0): (1, 2)},
         ),
     )
     write_run_time(folder, RunTime(1.5, None))

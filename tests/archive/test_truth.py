@@ -15,6 +15,7 @@ from overheard.core.errors import DataError, NeedsError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -24,39 +25,33 @@ from overheard.core.truth import GroundTruth
 def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
     counts = {(0, client(3)): torch.tensor([4, 0, 1]), (2, client(0)): torch.tensor([0, 0, 7])}
     shifts = Shifts({client(3): (2, 5), client(0): (1,)})
-    truth = GroundTruth(counts, {0: 0.1, 1: 1 / 3}, facts=Facts((shifts,)))
+    truth = GroundTruth(Facts((LabelCounts(counts), shifts)), {0: 0.1, 1: 1 / 3})
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
     assert has_truth(tmp_path)
     assert found.accuracy == truth.accuracy
-    assert found.facts == truth.facts
-    assert list(found.counts) == list(counts)
-    assert all(torch.equal(found.counts[key], counts[key]) for key in counts)
+    assert found.facts.get(Shifts) == shifts
+    found_counts = found.facts.need(LabelCounts).counts
+    assert list(found_counts) == list(counts)
+    assert all(torch.equal(found_counts[key], counts[key]) for key in counts)
 
 
-def test_shares_are_stored_where_they_change_and_read_for_every_round(tmp_path: Path) -> None:
-    even, skewed = (
-        torch.tensor(shares, dtype=torch.float64) for shares in ([0.5, 0.5], [1, 0])
-    )
-    sent = [(0, client(1)), (2, client(1)), (3, client(1)), (2, client(0))]
-    drawn_from = dict(zip(sent, (even, even, skewed, skewed), strict=True))
-    truth = GroundTruth({key: torch.tensor([1, 1]) for key in sent}, {}, drawn_from=drawn_from)
-    write_truth(tmp_path, truth)
+def test_shares_are_read_as_written(tmp_path: Path) -> None:
+    even, skewed = (torch.tensor(one).double() for one in ([0.5, 0.5], [1.0, 0.0]))
+    counts = LabelCounts({(number, client(0)): torch.tensor([1, 1]) for number in (1, 2)})
+    drawn = DrawnShares({client(0): {0: even, 2: skewed}})
+    write_truth(tmp_path, GroundTruth(Facts((counts, drawn))))
     stored = json.loads(truth_path(tmp_path).read_text())["drawn_from"]
-    assert [(one["party"], one["round"]) for one in stored] == [
-        ("client/1", 0),
-        ("client/0", 2),
-        ("client/1", 3),
-    ]
-    found = read_truth(tmp_path).drawn_from
-    assert all(found[key].equal(shares) for key, shares in drawn_from.items())
-    assert set(found) == set(sent)
+    assert [one["round"] for one in stored] == [0, 2]
+    found = read_truth(tmp_path).facts.need(DrawnShares)
+    assert found.shares_of(client(0), 1).equal(even)
+    assert found.shares_of(client(0), 2).equal(skewed)
 
 
 def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
     users = {client(0): "u017", client(1): "Zoë <b>"}
     attributes = {"age": {"u017": "20s"}, "gender": {}}
-    truth = GroundTruth({}, {}, facts=Facts((UsersOfClients(users), Attributes(attributes))))
+    truth = GroundTruth(Facts((UsersOfClients(users), Attributes(attributes))))
     write_truth(tmp_path, truth)
     assert read_truth(tmp_path).facts == truth.facts
 
@@ -65,13 +60,12 @@ def test_members_are_read_as_written_without_label_counts(
     tmp_path: Path,
 ) -> None:
     owners = RecordOwners({client(0): (0, 4), client(1): ()}, digest="0a3f")
-    truth = GroundTruth({}, {}, facts=Facts((owners,)))
+    truth = GroundTruth(Facts((owners,)))
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
     assert found.facts == truth.facts
-    assert not found.has_label_counts
     with pytest.raises(NeedsError, match="has no label counts"):
-        found.label_counts(client(0), (0,))
+        found.facts.need(LabelCounts)
 
 
 @pytest.mark.parametrize("canaries", ["<b>", "xyz", "0" * 201, 7])
@@ -95,7 +89,7 @@ def test_unprintable_or_long_names_are_neither_written_nor_read(
         with pytest.raises(
             DataError, match=r"is no valid name of a .*; correct it in the data"
         ):
-            write_truth(tmp_path, GroundTruth({}, {}, facts=Facts((fact,))))
+            write_truth(tmp_path, GroundTruth(Facts((fact,))))
         text = json.dumps({"counts": [], "accuracy": [], **asdict(fact)})
         truth_path(tmp_path).write_text(text)
         with pytest.raises(TranscriptError, match="is no valid name of a"):
@@ -249,29 +243,20 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
         lists = lists.map(sorted)
     values = st.dictionaries(names, names, max_size=2)
     places = st.dictionaries(parties, lists.map(tuple), min_size=1, max_size=2)
-    is_drawn = draw(st.booleans())
-    shares = {
-        key: torch.tensor(draw(drawn_lists(st.floats(0, 2), st.just(3)))).double()
-        for key in (keys if is_drawn else [])
-    }
-    return GroundTruth(
-        {key: torch.tensor(draw(drawn_lists(labels, widths))).long() for key in keys},
-        draw(st.dictionaries(numbers, floats, max_size=3)),
-        facts=Facts(
-            (
-                UsersOfClients(draw(st.dictionaries(parties, names, min_size=1, max_size=2))),
-                Attributes(draw(st.dictionaries(names, values, min_size=1, max_size=2))),
-                Shifts(draw(places)),
-                RecordOwners(
-                    draw(places),
-                    digest=draw(st.text("0123456789abcdef", max_size=9)),
-                ),
-            )
-        ),
-        drawn_from=shares
-        if is_hostile
-        else {key: one.softmax(0) for key, one in shares.items()},
+    shares: dict[Party, dict[int, torch.Tensor]] = {}
+    for number, party in keys if draw(st.booleans()) else []:
+        one = torch.tensor(draw(drawn_lists(st.floats(0, 2), st.just(3)))).double()
+        shares.setdefault(party, {})[number] = one if is_hostile else one.softmax(0)
+    counts = {key: torch.tensor(draw(drawn_lists(labels, widths))).long() for key in keys}
+    facts = (
+        LabelCounts(counts),
+        DrawnShares(shares),
+        UsersOfClients(draw(st.dictionaries(parties, names, min_size=1, max_size=2))),
+        Attributes(draw(st.dictionaries(names, values, min_size=1, max_size=2))),
+        Shifts(draw(places)),
+        RecordOwners(draw(places), digest=draw(st.text("0123456789abcdef", max_size=9))),
     )
+    return GroundTruth(Facts(facts), draw(st.dictionaries(numbers, floats, max_size=3)))
 
 
 def drawn_lists(
@@ -282,9 +267,19 @@ def drawn_lists(
 
 def as_stored(truth: GroundTruth) -> list[object]:
     """Return all that is stored of a truth."""
-    tensors = [truth.counts, truth.drawn_from]
-    plain = [{key: one.tolist() for key, one in numbers.items()} for numbers in tensors]
-    return [*plain, truth.accuracy, truth.facts]
+    counts = truth.facts.get(LabelCounts) or LabelCounts({})
+    drawn = truth.facts.get(DrawnShares) or DrawnShares({})
+    rest = [fact for fact in truth.facts if not isinstance(fact, LabelCounts | DrawnShares)]
+    return [
+        {key: one.tolist() for key, one in counts.counts.items()},
+        {
+            (party, number): one.tolist()
+            for party, stated in drawn.shares.items()
+            for number, one in stated.items()
+        },
+        truth.accuracy,
+        sorted(rest, key=repr),
+    ]
 
 
 @given(truths(is_hostile=False))

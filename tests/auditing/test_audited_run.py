@@ -11,7 +11,8 @@ from overheard.auditing.audited_run import AuditedRun, simulate_runs
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.program import resolve_plan
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.findings.finding import ArmRun
 from overheard.findings.traffic import Traffic
 from overheard.learning.distillation.methods.flip import Flip
@@ -72,12 +73,12 @@ def test_the_partition_is_in_the_truth_of_a_simulated_run_but_in_no_file(
         run = next(simulated(TINY, tmp_path))
         truth = run.truth.truth
         assert truth is not None
-        for (number, who), counts in truth.counts.items():
+        for (number, who), counts in truth.facts.need(LabelCounts).counts.items():
             held = truth.examples_of(who, (number,))
             assert held.label_counts(len(counts)).equal(counts)
     folder = AuditFolder(tmp_path).run_path(run.observed.spec.name, run.observed.spec.seed)
     assert read_truth(folder).partition is None
-    assert read_truth(folder).counts.keys() == truth.counts.keys()
+    assert read_truth(folder).facts.need(LabelCounts).rounds_of(COHORT)
 
 
 @pytest.mark.slow
@@ -94,8 +95,10 @@ def test_attacks_get_the_models_derived_from_distilled_data(tmp_path: Path):
     assert weights.observed.spec.rounds == (0, 1)
     assert told.observed.spec.rounds == view.rounds_with_updates(client(0)) == (0, 1, 2)
     assert told.record.answers == 9
-    counts = weights.truth.truth.counts
-    assert told.truth.truth.counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
+    counts, told_counts = (
+        one.truth.truth.facts.need(LabelCounts).counts for one in (weights, told)
+    )
+    assert told_counts[2, client(0)].tolist() == counts[0, client(0)].tolist()
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
@@ -102,7 +103,7 @@ def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries
     owners = truth.facts.need(RecordOwners)
     assert owners.members == partition.members
     assert len(owners.digest) == 24
-    assert not truth.has_label_counts
+    assert truth.facts.get(LabelCounts) is None
     for number in range(3):
         own = list(owners.members[client(number)])
         file = ran.folder / f"client-{number}.npz"

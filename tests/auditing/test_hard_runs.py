@@ -19,6 +19,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
 from overheard.core.messages import Message, Update, Weights
 from overheard.core.parties import COHORT, client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, parse_plan
@@ -81,10 +82,10 @@ def audit_changed(
     idle = {(one.round, one.sender) for one in kept if is_idle(one)}
     counts = {
         key: 0 * held if are_idle and key in idle else held
-        for key, held in truth.counts.items()
+        for key, held in truth.facts.need(LabelCounts).counts.items()
         if key in sent
     }
-    write_truth(folder / "run", replace(truth, counts=counts))
+    write_truth(folder / "run", truth.having(LabelCounts(counts)))
     assert truth_path(folder / "run").exists()
     return audit(with_attacks(PLAN), folder / "out", recording=folder / "run", resources=HERE)
 

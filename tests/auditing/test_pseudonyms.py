@@ -31,6 +31,7 @@ from overheard.core.parties import (
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
@@ -72,15 +73,15 @@ def truth_of(transcript: Transcript) -> GroundTruth:
     }
     who = {sender for _, sender in counts} | {client(99)}
     return GroundTruth(
-        counts,
-        {0: 0.25},
-        facts=Facts(
+        Facts(
             (
+                LabelCounts(counts),
                 UsersOfClients({sender: f"user {number_of(sender)}" for sender in who}),
                 Attributes({"hand": {"user 0": "left"}}),
                 Shifts({client(0): (1,)}),
             )
         ),
+        {0: 0.25},
     )
 
 
@@ -105,6 +106,10 @@ def hidden(transcript: Transcript, seed: int = 0, truth: GroundTruth | None = No
         known.renamed(pseudonyms),
         pseudonyms.clients(),
     )
+
+
+def counts_of(found: Hidden) -> LabelCounts:
+    return found.truth.facts.need(LabelCounts)
 
 
 def users_of(found: Hidden) -> Mapping[Party, str]:
@@ -145,13 +150,13 @@ def test_every_update_gets_its_own_pseudonym_in_messages_and_truth(
         (number, who) not in absent for number in range(rounds) for who in range(clients)
     )
     mine = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
-    assert len(mine) == answered == len(users_of(found)) == len(found.truth.counts)
+    assert len(mine) == answered == len(users_of(found)) == len(counts_of(found).counts)
     for name, value in mine.items():
         assert parse_party(name) == name
         number, who = divmod(int(value), 100)
         assert users_of(found)[name] == f"user {who}"
-        assert found.truth.counts[number, name].tolist() == [who, 1]
-        assert found.truth.rounds_of(name) == {number}
+        assert counts_of(found).counts[number, name].tolist() == [who, 1]
+        assert counts_of(found).rounds_of(name) == {number}
         assert found.clients[name] == client(who)
 
 
@@ -266,7 +271,7 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
     # Client c holds example 100 r + c in round r, as is its update.
     rows = {
         (number, who): torch.tensor([100 * number + number_of(who)])
-        for number, who in truth.counts
+        for number, who in truth.facts.need(LabelCounts).counts
     }
     found = hidden(transcript, truth=replace(truth, partition=Partition(pool, rows)))
     sent = {who: value for who, value in values(found).items() if not is_shadow_device(who)}
@@ -279,8 +284,9 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
 def test_redrawn_counts_follow_the_pseudonyms() -> None:
     counts = {(0, client(who)): torch.tensor([who, 1]) for who in (0, 1)}
     redrawn = {key: torch.stack([held, held + 5]) for key, held in counts.items()}
-    truth = GroundTruth(counts, {}, redrawn_counts=redrawn)
+    truth = GroundTruth(Facts((LabelCounts(counts, redrawn),)))
     found = hidden(said(1, 2), truth=truth).truth
-    assert len(found.redrawn_counts) == 2
-    for key, held in found.counts.items():
-        assert found.redrawn_counts[key].tolist() == [held.tolist(), (held + 5).tolist()]
+    renamed = found.facts.need(LabelCounts)
+    assert len(renamed.redrawn) == 2
+    for key, held in renamed.counts.items():
+        assert renamed.redrawn[key].tolist() == [held.tolist(), (held + 5).tolist()]

@@ -9,9 +9,11 @@ from overheard.archive.truth import write_truth
 from overheard.auditing.recorded_truth import compare_counts, read_recorded_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 
@@ -29,8 +31,12 @@ def update(number: int, sender: Party) -> Message:
     return Message(number, sender, TO_SERVER, Update(WEIGHTS, 4))
 
 
+def truth_of(*keys: tuple[int, Party]) -> GroundTruth:
+    return GroundTruth(Facts((LabelCounts({key: torch.tensor([3, 1]) for key in keys}),)))
+
+
 def read(folder: Path, messages: list[Message], *keys: tuple[int, Party]) -> GroundTruth | None:
-    write_truth(folder, GroundTruth({key: torch.tensor([3, 1]) for key in keys}, {}))
+    write_truth(folder, truth_of(*keys))
     run = Transcript(tuple(messages))
     return read_recorded_truth(folder, run, 2, NOBODY, is_external=True)
 
@@ -67,7 +73,7 @@ def test_takes_counts_of_the_clients_of_a_mean(tmp_path: Path):
 
 
 def test_tells_of_a_reply_that_reports_another_number_of_examples(tmp_path: Path):
-    write_truth(tmp_path, GroundTruth({(0, client(0)): torch.tensor([3, 1])}, {}))
+    write_truth(tmp_path, truth_of((0, client(0))))
     assert compare_counts(tmp_path, Transcript((update(0, client(0)),))) == ()
     other = Message(0, client(0), TO_SERVER, Update(WEIGHTS, 9))
     (sentence,) = compare_counts(tmp_path, Transcript((other,)))

@@ -27,6 +27,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, RECIPE, UPDATES
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
@@ -635,7 +636,8 @@ def test_the_control_is_a_separate_run_without_a_shift(shifting: FinishedAudit):
         for suffix in SUFFIXES:
             truth = read_truth(home.run_path("no defense", seed, suffix))
             assert truth.facts.get(Shifts) == (None if suffix else Shifts({client(1): (2,)}))
-            first, held = (truth.counts[number, client(1)].tolist() for number in (0, 2))
+            counts = truth.facts.need(LabelCounts)
+            first, held = (counts.counts_of(client(1), (one,)).tolist() for one in (0, 2))
             assert (held == [30, *[0] * 9]) is not bool(suffix)
             # Only the exact control copies the label counts.
             assert (held == first) is (suffix == "-control-exact-0")

@@ -14,6 +14,8 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
 from overheard.core.parties import client, is_shadow_device
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.findings.audit import Audit
@@ -148,7 +150,7 @@ def test_only_the_attacker_knows_the_shadow_devices(tmp_path: Path):
     assert len(known.shadow_devices) == 5 + 1
     users = truth.facts.need(UsersOfClients).users
     assert not any(is_shadow_device(who) for who in users)
-    assert not any(is_shadow_device(who) for _, who in truth.counts)
+    assert not any(is_shadow_device(who) for _, who in truth.facts.need(LabelCounts).counts)
     assert (
         set(known.shadow_devices.values()) == known.prior_examples.keys() | known.holdout.keys()
     )

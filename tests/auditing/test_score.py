@@ -9,9 +9,11 @@ import overheard
 from overheard.auditing.score import COLUMNS, MAX_ROWS, ScoredClaims, score
 from overheard.core.claims import Claim
 from overheard.core.errors import PlanError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party, client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.claim import Membership
@@ -19,13 +21,10 @@ from overheard.questions.membership.claim import Membership
 KNOWLEDGE = Knowledge(classes=2)
 
 # client 0 holds 1 + 3 and 3 + 1 examples of the labels, client 1 holds 4 + 0 twice
-TRUTH = GroundTruth(
-    {
-        (0, client(0)): torch.tensor([1, 3]), (1, client(0)): torch.tensor([3, 1]),
-        (0, client(1)): torch.tensor([4, 0]), (1, client(1)): torch.tensor([4, 0]),
-    },
-    {},
-)  # fmt: skip
+TRUTH = GroundTruth(Facts((LabelCounts({
+    (0, client(0)): torch.tensor([1, 3]), (1, client(0)): torch.tensor([3, 1]),
+    (0, client(1)): torch.tensor([4, 0]), (1, client(1)): torch.tensor([4, 0]),
+}),)))  # fmt: skip
 
 
 def shares(*values: float) -> LabelShares:

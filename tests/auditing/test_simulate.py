@@ -28,8 +28,10 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import ByRound, GroundTruth
 from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
@@ -78,11 +80,15 @@ def known_to(
     return attacker_knowledge(arm, threat, audit_inputs.for_attackers(seed))
 
 
+def counts_of(truth: GroundTruth) -> ByRound[Tensor]:
+    return truth.facts.need(LabelCounts).counts
+
+
 def test_the_same_seed_gives_the_same_transcript(tmp_path: Path):
     one, truth = simulate(TINY, folder=tmp_path / "a", resources=HERE)
     two, same = simulate(TINY, folder=tmp_path / "b", resources=HERE)
     assert spoken(one) == spoken(two)
-    assert {place: counts.tolist() for place, counts in truth.counts.items()} == {
+    assert {place: counts.tolist() for place, counts in counts_of(truth).items()} == {
         place: counts.tolist() for place, counts in same.counts.items()
     }
     assert truth.accuracy == same.accuracy
@@ -103,9 +109,9 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
     for transcript, same in runs.values():
         for name, tensor in first_broadcast(transcript).items():
             assert torch.equal(tensor, first_broadcast(plain)[name])
-        assert same.counts.keys() == truth.counts.keys()
+        assert counts_of(same).keys() == counts_of(truth).keys()
         for place, counts in same.counts.items():
-            assert counts.tolist() == truth.counts[place].tolist()
+            assert counts.tolist() == counts_of(truth)[place].tolist()
     # Masks change who can read, no number; dropout changes what is learned.
     assert spoken(runs["secure aggregation"][0]) == spoken(plain)
     assert spoken(runs["dropout"][0]) != spoken(plain)
@@ -310,8 +316,9 @@ def test_the_truth_of_a_run_has_shifts_and_that_of_its_control_none(tmp_path: Pa
         for is_control in (False, True)
     ]  # fmt: skip
     assert [truth.facts.get(Shifts) for truth in truths] == [Shifts({client(1): (1,)}), None]
-    shares = [truth.drawn_from[1, client(1)] for truth in truths]
-    assert shares[1].equal(truths[1].drawn_from[0, client(1)])
+    drawn = [truth.facts.need(DrawnShares) for truth in truths]
+    shares = [one.shares_of(client(1), 1) for one in drawn]
+    assert shares[1].equal(drawn[1].shares_of(client(1), 0))
     assert float(shares[0][0]) > float(shares[1][0])
 
 

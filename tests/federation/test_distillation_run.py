@@ -17,6 +17,7 @@ from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.federation import distillation_run
 from overheard.federation.distillation_run import DIVERGED
 from overheard.federation.federation import Federation
@@ -184,7 +185,7 @@ def test_a_client_without_examples_sends_a_missing(tmp_path: Path) -> None:
         Message(0, client(0), frozenset({SERVER}), MissingReply("the client held no examples"))
         in messages
     )
-    assert (0, client(0)) not in truth.counts
+    assert (0, client(0)) not in truth.facts.need(LabelCounts).counts
 
 
 class TestDivergence:

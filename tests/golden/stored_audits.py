@@ -10,9 +10,10 @@ import io
 import json
 import lzma
 import tarfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,10 +33,11 @@ from overheard.auditing.judging.run_truth import ThreatTruth
 from overheard.core.facts import Facts
 from overheard.core.parties import Party
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.core.truth import NO_REDRAWN_COUNTS, GroundTruth, Partition
+from overheard.core.truth import GroundTruth, Partition
 from overheard.disk.digests import TRUST_VARIABLE
 from overheard.findings.finding import ArmRun, Cell
 from overheard.plans.plan import parse_plan
@@ -194,22 +196,27 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
     if truth is None:
         return None
     assert claims.truth.redrawn is not None
-    redrawn = claims.truth.redrawn().redrawn_counts
+    facts = claims.truth.redrawn().facts
     # Only their words are compared with claims; pictures would need many bytes.
     has_words = any(cell.cell.question == "words" for cell in claims.cells)
-    users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
-    owners, shifts = truth.facts.get(RecordOwners), truth.facts.get(Shifts)
-    values = {one.name: getattr(truth, one.name, None) for one in fields(_Truth)} | {
-        "users": {} if users is None else users.users,
-        "attributes": {} if attributes is None else attributes.attributes,
-        "shifts": {} if shifts is None else shifts.shifts,
-        "members": {} if owners is None else owners.members,
-        "excluded_records": () if owners is None else tuple(sorted(owners.excluded)),
-        "candidates_digest": "" if owners is None else owners.digest,
-        "partition": truth.partition if has_words else None,
-        "redrawn_counts": {key: counts.short() for key, counts in redrawn.items()},
-    }
-    return _Truth(**values)
+    counts = facts.get(LabelCounts) or LabelCounts({})
+    drawn = facts.get(DrawnShares) or DrawnShares({})
+    shares = {key: drawn.shares_of(key[1], key[0]) for key in counts.counts}
+    owners = facts.get(RecordOwners) or RecordOwners({})
+    return _Truth(
+        counts.counts,
+        truth.accuracy,
+        (facts.get(Shifts) or Shifts({})).shifts,
+        (facts.get(UsersOfClients) or UsersOfClients({})).users,
+        (facts.get(Attributes) or Attributes({})).attributes,
+        owners.members,
+        tuple(sorted(owners.excluded)),
+        owners.digest,
+        bool(counts.counts),
+        {key: one for key, one in shares.items() if one is not None},
+        truth.partition if has_words else None,
+        {key: held.short() for key, held in counts.redrawn.items()},
+    )
 
 
 def _claims(threat: _Threat, store: FolderClaimStore) -> ClaimsOfThreat:
@@ -229,18 +236,26 @@ def _cell_claims(cell: Cell, store: FolderClaimStore) -> CellClaims:
 def _threat_truth(threat: _Threat) -> ThreatTruth:
     if threat.truth is None:
         return ThreatTruth(None, None, threat.clients)
-    values = {one.name: getattr(threat.truth, one.name) for one in fields(_Truth)}
-    excluded = frozenset(values.pop("excluded_records"))
-    owners = RecordOwners(values.pop("members"), excluded, values.pop("candidates_digest"))
-    users, attributes = values.pop("users"), values.pop("attributes")
-    shifts = Shifts(values.pop("shifts"))
-    values |= {
-        "facts": Facts((UsersOfClients(users), Attributes(attributes), owners, shifts)),
-        "redrawn_counts": NO_REDRAWN_COUNTS,
-    }
-    truth = GroundTruth(**values)
-    redrawn = {key: counts.long() for key, counts in threat.truth.redrawn_counts.items()}
-    return ThreatTruth(truth, lambda: replace(truth, redrawn_counts=redrawn), threat.clients)
+    stored = threat.truth
+    shares = defaultdict[Party, dict[int, Tensor]](dict)
+    for (number, party), one in stored.drawn_from.items():
+        shares[party][number] = one
+    facts = [
+        DrawnShares(shares),
+        Shifts(stored.shifts),
+        UsersOfClients(stored.users),
+        Attributes(stored.attributes),
+        RecordOwners(
+            stored.members, frozenset(stored.excluded_records), stored.candidates_digest
+        ),
+    ]
+    if stored.has_label_counts:
+        facts.append(LabelCounts(stored.counts))
+    truth = GroundTruth(Facts(tuple(facts)), stored.accuracy, stored.partition)
+    redrawn = {key: counts.long() for key, counts in stored.redrawn_counts.items()}
+    return ThreatTruth(
+        truth, lambda: truth.having(LabelCounts(stored.counts, redrawn)), threat.clients
+    )
 
 
 def _archive(folder: Path) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 
 from overheard.auditing.cells.cell_claims import CellClaims
 from overheard.auditing.judging.judge import ClaimsOfThreat
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
 from overheard.questions.label_shares.claim import LabelShares
@@ -77,11 +78,11 @@ def lines_of(attacked: AttackedAudit) -> list[str]:
 
 def test_a_changed_p_value_and_verdict_are_named(stored: AttackedAudit) -> None:
     def alike(truth: GroundTruth) -> GroundTruth:
-        counts = {
-            key: truth.counts[key].expand(drawn.shape)
-            for key, drawn in truth.redrawn_counts.items()
+        held = truth.facts.need(LabelCounts)
+        redrawn = {
+            key: held.counts[key].expand(drawn.shape) for key, drawn in held.redrawn.items()
         }
-        return replace(truth, redrawn_counts=counts)
+        return truth.having(LabelCounts(held.counts, redrawn))
 
     # Each claim fits as well as it fits any redrawn partition, so nothing is tested any more.
     found = lines_of(changed_truth(stored, alike))
@@ -119,7 +120,8 @@ def test_a_changed_claim_is_named(stored: AttackedAudit) -> None:
 
 def test_a_changed_truth_is_named(stored: AttackedAudit) -> None:
     def one_more(truth: GroundTruth) -> GroundTruth:
-        return replace(truth, counts={key: one + 1 for key, one in truth.counts.items()})
+        counts = truth.facts.need(LabelCounts).counts
+        return truth.having(LabelCounts({key: one + 1 for key, one in counts.items()}))
 
     found = lines_of(changed_truth(stored, one_more))
     assert any(line.startswith("scores: ") and "value[0]: " in line for line in found)

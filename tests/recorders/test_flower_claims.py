@@ -6,7 +6,7 @@ Flower's.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ from overheard.auditing.simulate import build_federation
 from overheard.core.messages import Broadcast, Weights, apply_update
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
-from overheard.core.true_facts.shifts import Shifts
+from overheard.core.truth import Renaming
 from overheard.data.datasets.digits import Digits
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet
@@ -165,16 +165,20 @@ def as_node(party: Party) -> Party:
     return client(NODES[int(party.removeprefix("client/"))])
 
 
+class NodeNames(Renaming):
+    """Gives clients of the simulation the names that they have with Flower."""
+
+    keeps_names = True
+
+    def rename(self, held):
+        return {as_node(party): one for party, one in held.items()}
+
+    def rename_by_round(self, held):
+        return {(number, as_node(party)): one for (number, party), one in held.items()}
+
+
 def copy_truth(source: Path, target: Path) -> None:
-    truth = read_truth(source)
-    counts, drawn_from = (
-        {(number, as_node(party)): values for (number, party), values in by_party.items()}
-        for by_party in (truth.counts, truth.drawn_from)
-    )
-    of_clients = truth.facts.need(Shifts).shifts
-    shifts = Shifts({as_node(party): rounds for party, rounds in of_clients.items()})
-    renamed = replace(truth, counts=counts, drawn_from=drawn_from)
-    write_truth(target, renamed.having(shifts))
+    write_truth(target, read_truth(source).renamed(NodeNames()))
 
 
 def findings(folder: Path) -> Sequence[Finding]:

@@ -16,6 +16,7 @@ from flwr.app import ConfigRecord, Message
 
 from overheard.archive.truth import read_truth
 from overheard.core.parties import client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.recorders.flower import RecordingGrid
 from overheard.recorders.node_names import NAMES_FILE
 from tests.recorders.test_flower import (
@@ -115,5 +116,6 @@ def test_the_script_of_the_guide_writes_the_truth_by_the_names(
     monkeypatch.setattr(sys, "argv", ["truth.py", str(folder)])
     runpy.run_path(str(script))
     truth = read_truth(folder)
-    assert truth.label_counts(client(11), [0]).tolist() == [1, 2]
-    assert truth.label_counts(client(15), [0]).tolist() == [5, 2]
+    counts = truth.facts.need(LabelCounts)
+    assert counts.counts_of(client(11), [0]).tolist() == [1, 2]
+    assert counts.counts_of(client(15), [0]).tolist() == [5, 2]

@@ -10,6 +10,7 @@ from overheard.core.claims import Timeline
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.findings.audit import Audit
@@ -66,7 +67,7 @@ def _truth(shifting: Sequence[Party]) -> GroundTruth:
         for number in ROUNDS
         for who in (1, 2, 3)
     }
-    return GroundTruth(counts, {}, facts=Facts((Shifts(dict.fromkeys(shifting, (SINCE,))),)))
+    return GroundTruth(Facts((LabelCounts(counts), Shifts(dict.fromkeys(shifting, (SINCE,))))))
 
 
 def _claim(

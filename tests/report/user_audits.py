@@ -38,7 +38,7 @@ def user_truth(people: Sequence[str], *more: TrueFact) -> GroundTruth:
         for number in ROUNDS
         for place, who in enumerate(people)
     }
-    return GroundTruth({}, {}, facts=Facts((UsersOfClients(users), *more)))
+    return GroundTruth(Facts((UsersOfClients(users), *more)))
 
 
 def identity_findings(

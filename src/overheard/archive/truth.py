@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import torch
-from jaxtyping import Float, Int
 from pydantic import ConfigDict, Field, TypeAdapter
 from torch import Tensor
 
@@ -27,6 +26,7 @@ from overheard.core.errors import DataError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, is_client, is_shadow_device, parse_party
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -107,10 +107,13 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
     """
     users, attributes = truth.facts.get(UsersOfClients), truth.facts.get(Attributes)
     owners, shifts = truth.facts.get(RecordOwners), truth.facts.get(Shifts)
+    counts, drawn = truth.facts.get(LabelCounts), truth.facts.get(DrawnShares)
     stored = _StoredTruth(
-        tuple(
-            _Counts(number, client, tuple(counts.tolist()))
-            for (number, client), counts in truth.counts.items()
+        ()
+        if counts is None
+        else tuple(
+            _Counts(number, client, tuple(held.tolist()))
+            for (number, client), held in counts.counts.items()
         ),
         tuple(_Accuracy(number, share) for number, share in truth.accuracy.items()),
         () if shifts is None else tuple(_Shifts(*shift) for shift in shifts.shifts.items()),
@@ -118,22 +121,23 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         {} if attributes is None else attributes.attributes,
         {} if owners is None else {str(one): rows for one, rows in owners.members.items()},
         "" if owners is None else owners.digest,
-        tuple(_changes_of_shares(truth.drawn_from)),
+        ()
+        if drawn is None
+        else tuple(
+            _DrawnFrom(party, number, tuple(stated[number].tolist()))
+            for party, stated in drawn.shares.items()
+            for number in sorted(stated)
+        ),
     )
     # Warnings of wrong types are off, as reading the content names them.
     content = _PARSER.dump_json(stored, warnings=False) + b"\n"
     try:
-        parsed = _parse_truth(content)
+        _parse_truth(content)
     except ValueError as error:
         raise DataError(
             f"the ground truth cannot be written: {describe_damage(error)}; correct it in the "
             "data"
         ) from error
-    if parsed.drawn_from.keys() != truth.drawn_from.keys():
-        raise DataError(
-            "the ground truth cannot be written: drawn_from must have the shares of each "
-            "client in each of its rounds from the first one on; correct it in the data"
-        )
     write_bytes(truth_path(folder), content, inside=folder if inside is None else inside)
 
 
@@ -178,20 +182,22 @@ def _parse_truth(content: str | bytes) -> GroundTruth:
     _check_parties(stored)
     _check_counts(stored.counts)
     _check_members(stored.members)
-    counts = {
-        (entry.round, Party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
-        for entry in stored.counts
-    }
     return GroundTruth(
-        counts,
-        {entry.round: entry.accuracy for entry in stored.accuracy},
-        has_label_counts=bool(counts),
-        drawn_from=_shares_by_round(stored.drawn_from, counts),
-        facts=Facts(tuple(_facts(stored))),
+        Facts(tuple(_facts(stored))), {entry.round: entry.accuracy for entry in stored.accuracy}
     )
 
 
 def _facts(stored: _StoredTruth) -> Iterator[TrueFact]:
+    counts = LabelCounts(
+        {
+            (entry.round, Party(entry.party)): torch.tensor(entry.labels, dtype=torch.int64)
+            for entry in stored.counts
+        }
+    )
+    if counts.counts:
+        yield counts
+    if stored.drawn_from:
+        yield _drawn_shares(stored.drawn_from, counts)
     if stored.users:
         yield UsersOfClients({Party(client): user for client, user in stored.users.items()})
     if stored.attributes:
@@ -267,53 +273,31 @@ def _refuse_repetition(stored: _StoredTruth) -> None:
             raise ValueError(f"shifts of {one.party} has rounds that are not in order")
 
 
-def _changes_of_shares(
-    drawn_from: Mapping[tuple[int, Party], Float[Tensor, " classes"]],
-) -> Iterator[_DrawnFrom]:
-    """Yield the shares of each party in its first round, and where they change."""
-    latest = dict[Party, Tensor]()
-    for number, party in sorted(drawn_from):
-        shares = drawn_from[number, party]
-        if party not in latest or not torch.equal(latest[party], shares):
-            latest[party] = shares
-            yield _DrawnFrom(str(party), number, tuple(shares.tolist()))
-
-
-def _shares_by_round(
-    changes: Iterable[_DrawnFrom], counts: Mapping[tuple[int, Party], Int[Tensor, " classes"]]
-) -> dict[tuple[int, Party], Float[Tensor, " classes"]]:
-    """Return the shares of each party in each of its rounds, from those where they change.
+def _drawn_shares(stated: Iterable[_DrawnFrom], counts: LabelCounts) -> DrawnShares:
+    """Return the shares that examples are drawn from.
 
     Raises:
         ValueError: if shares do not fit the label counts.
 
     """
     by_party = defaultdict[Party, dict[int, Tensor]](dict)
-    unused = dict[tuple[int, Party], None]()
-    for change in changes:
-        party, total = Party(change.party), math.fsum(change.shares)
+    for one in stated:
+        party, total = Party(one.party), math.fsum(one.shares)
         if abs(total - 1) > SHARES_TOLERANCE:
             raise ValueError(
-                f"drawn_from states shares of {party} in round {change.round} that sum to "
+                f"drawn_from states shares of {party} in round {one.round} that sum to "
                 f"{total:.6g}: shares sum to 1"
             )
-        by_party[party][change.round] = torch.tensor(change.shares, dtype=torch.float64)
-        unused[change.round, party] = None
-    shares_by_round = {}
-    for (number, party), label_counts in counts.items():
-        earlier = [first for first in by_party.get(party, ()) if first <= number]
-        if earlier:
-            shares = by_party[party][max(earlier)]
-            if len(shares) != len(label_counts):
-                raise ValueError(f"drawn_from needs one share per label, for {party}")
-            shares_by_round[number, party] = shares
-            unused.pop((max(earlier), party), None)
-    for number, party in unused:
-        raise ValueError(
-            f"drawn_from states shares of {party} in round {number}, but there are no label "
-            "counts that they apply to"
-        )
-    return shares_by_round
+        rounds = counts.rounds_of(party)
+        if one.round > max(rounds, default=-1):
+            raise ValueError(
+                f"drawn_from states shares of {party} in round {one.round}, but there are no "
+                "label counts that they apply to"
+            )
+        if len(one.shares) != len(counts.counts[max(rounds), party]):
+            raise ValueError(f"drawn_from needs one share per label, for {party}")
+        by_party[party][one.round] = torch.tensor(one.shares, dtype=torch.float64)
+    return DrawnShares(by_party)
 
 
 def _check_names(users: Iterable[str], attributes: Mapping[str, Mapping[str, str]]) -> None:

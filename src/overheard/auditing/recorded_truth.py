@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
@@ -13,15 +15,18 @@ from overheard.core.errors import TranscriptError
 from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
 from overheard.core.parties import SERVER, Party, client, is_shadow_device
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import ByRound, GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
 
 UNRECORDED = "not recorded"
 """How the reasons of recorders begin for a reply that arrived."""
+
+Counts = ByRound[Int[Tensor, " classes"]]
 
 MAX_NAMED = 8
 """Most parties that a message names."""
@@ -62,16 +67,18 @@ def read_recorded_truth(
     if not has_truth(recording):
         return None
     truth, path = read_truth(recording), truth_path(recording)
-    truth = _without_idle_clients(truth, transcript)
-    if truth.has_label_counts:
-        _refuse_incomplete_counts(path, transcript, truth, classes)
+    stated = truth.facts.get(LabelCounts) or LabelCounts({})
+    counts = _counts_of_senders(stated, transcript)
+    if stated.counts:
+        truth = truth.having(LabelCounts(counts))
+        _refuse_incomplete_counts(path, transcript, counts, classes)
     parties = tuple(sorted({*transcript.parties(), *(other_parties or ())}))
     last = max((one.round for one in transcript.messages), default=0)
     last = max(last, planned_rounds or 0)
-    _refuse_unknown_counts(path, transcript, parties, truth)
+    _refuse_unknown_counts(path, transcript, parties, counts)
     if other_parties is None:
-        _refuse_unknown_rounds(path, truth, last)
-    _refuse_unknown_parties(path, parties, truth)
+        _refuse_unknown_rounds(path, counts, truth.accuracy, last)
+    _refuse_unknown_parties(path, parties, counts, truth)
     owners, candidates = truth.facts.get(RecordOwners), partition.candidates
     if candidates is None or owners is None or not owners.members:
         return truth
@@ -100,7 +107,8 @@ def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
     """
     if not has_truth(recording):
         return ()
-    counts = read_truth(recording).counts
+    fact = read_truth(recording).facts.get(LabelCounts)
+    counts = {} if fact is None else fact.counts
     differing = [
         (message, message.body.examples, int(counts[message.round, message.sender].sum()))
         for message in transcript.messages
@@ -126,8 +134,8 @@ def compare_labels(truth: GroundTruth, partition: DataPartition) -> tuple[str, .
 
     """
     number_of = {client(number): number for number in range(len(partition.rows[0]))}
-    differing = list[str]()
-    for (number, party), stated in truth.counts.items():
+    differing, labels = list[str](), truth.facts.get(LabelCounts)
+    for (number, party), stated in ({} if labels is None else labels.counts).items():
         if party in number_of:
             # The rows of the last round are those of all later ones.
             rows = partition.rows[min(number, len(partition.rows) - 1)][number_of[party]]
@@ -142,24 +150,21 @@ def compare_labels(truth: GroundTruth, partition: DataPartition) -> tuple[str, .
     )
 
 
-def _without_idle_clients(truth: GroundTruth, transcript: Transcript) -> GroundTruth:
-    """Return the truth without counts of no example of clients that sent no update then."""
+def _counts_of_senders(stated: LabelCounts, transcript: Transcript) -> Counts:
+    """Return the counts without those of no example of clients that sent no update then."""
     sent = {
         (one.round, one.sender) for one in transcript.messages if isinstance(one.body, Update)
     }
-    counts = {
-        key: held for key, held in truth.counts.items() if key in sent or bool(held.any())
-    }
-    return replace(truth, counts=counts)
+    return {key: held for key, held in stated.counts.items() if key in sent or bool(held.any())}
 
 
 def _refuse_incomplete_counts(
-    path: Path, transcript: Transcript, truth: GroundTruth, classes: int
+    path: Path, transcript: Transcript, counts: Counts, classes: int
 ) -> None:
-    for (number, party), counts in truth.counts.items():
-        if len(counts) != classes or int(counts.min()) < 0 or not bool(counts.any()):
+    for (number, party), held in counts.items():
+        if len(held) != classes or int(held.min()) < 0 or not bool(held.any()):
             raise TranscriptError(
-                f"{path}: round {number}, {party}: {counts.tolist()} are not counts of "
+                f"{path}: round {number}, {party}: {held.tolist()} are not counts of "
                 f"{classes} labels: write how many examples of each label it trained on"
             )
     for message in transcript.messages:
@@ -167,7 +172,7 @@ def _refuse_incomplete_counts(
         if (
             isinstance(message.body, Update)
             and not is_shadow_device(message.sender)
-            and update_key not in truth.counts
+            and update_key not in counts
         ):
             raise TranscriptError(
                 f"{path}: has no label counts of {message.sender} in round "
@@ -175,9 +180,11 @@ def _refuse_incomplete_counts(
             )
 
 
-def _refuse_unknown_rounds(path: Path, truth: GroundTruth, last: int) -> None:
+def _refuse_unknown_rounds(
+    path: Path, counts: Counts, accuracy: Mapping[int, float], last: int
+) -> None:
     """Refuse what is stated of a round after the last one of the run."""
-    numbers = {number for number, _ in truth.counts} | {*truth.accuracy}
+    numbers = {number for number, _ in counts} | {*accuracy}
     if unknown := sorted(number for number in numbers if number > last):
         raise TranscriptError(
             f"{path}: states what holds in round {unknown[0]}, but the rounds of the run are 0 "
@@ -186,7 +193,7 @@ def _refuse_unknown_rounds(path: Path, truth: GroundTruth, last: int) -> None:
 
 
 def _refuse_unknown_counts(
-    path: Path, transcript: Transcript, parties: Sequence[Party], truth: GroundTruth
+    path: Path, transcript: Transcript, parties: Sequence[Party], counts: Counts
 ) -> None:
     """Refuse counts of clients that are not in the run, or not in a round.
 
@@ -194,7 +201,7 @@ def _refuse_unknown_counts(
     """
     trained = _trained_by_round(transcript)
     known = sorted({*parties, *(one for found in trained.values() for one in found)})
-    for number, party in truth.counts:
+    for number, party in counts:
         stated = f"{path}: has label counts of {party} in round {number}, but"
         remedy = "remove the entry, or correct its name or round"
         if trained and party not in known:
@@ -231,8 +238,10 @@ def _some(parties: Sequence[Party]) -> str:
     return ", ".join(parties[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _refuse_unknown_parties(path: Path, parties: tuple[Party, ...], truth: GroundTruth) -> None:
-    last = max((number for number, _ in truth.counts), default=0)
+def _refuse_unknown_parties(
+    path: Path, parties: tuple[Party, ...], counts: Counts, truth: GroundTruth
+) -> None:
+    last = max((number for number, _ in counts), default=0)
     shifts = truth.facts.get(Shifts) or Shifts({})
     for party, rounds in shifts.shifts.items():
         if party not in parties or not all(1 <= number <= last for number in rounds):

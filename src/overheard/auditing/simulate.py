@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from jaxtyping import Int
+from torch import Tensor
+
 from overheard.auditing.inputs import (
     RedrawnCounts,
     Resources,
@@ -23,7 +26,8 @@ from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
-from overheard.core.truth import GroundTruth, Partition
+from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.core.truth import ByRound, GroundTruth, Partition
 from overheard.data.partition.data_partition import DataPartition
 from overheard.disk.folder_lock import lock_folder
 from overheard.federation.run import Federation, run
@@ -58,7 +62,6 @@ def build_federation(
         engine=resources.engine,
         workers=resources.workers,
         device=str(choose_device(resources.device)),
-        drawn_from=partition.drawn_from,
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
         facts=partition.facts,
@@ -117,7 +120,7 @@ def with_partition(
     index_of = {client: index for index, client in enumerate(federation.clients)}
     rows = {
         (number, party): federation.rows[number][index_of[party]]
-        for number, party in truth.counts
+        for number, party in _label_counts(truth)
         if party in index_of
     }
     return replace(truth, partition=Partition(federation.pool, rows, token_words))
@@ -136,12 +139,19 @@ def with_redrawn_counts(
 
     """
     index_of = {client: index for index, client in enumerate(federation.clients)}
+    counts = _label_counts(truth)
     redrawn_counts = {
         (number, party): redrawn[min(number, len(redrawn) - 1)][index_of[party]]
-        for number, party in truth.counts
+        for number, party in counts
         if redrawn and party in index_of and index_of[party] < len(redrawn[0])
     }
-    return replace(truth, redrawn_counts=redrawn_counts)
+    return truth.having(LabelCounts(counts, redrawn_counts))
+
+
+def _label_counts(truth: GroundTruth) -> ByRound[Int[Tensor, " classes"]]:
+    """Return the label counts of a run; empty if no client sent an update."""
+    found = truth.facts.get(LabelCounts)
+    return {} if found is None else found.counts
 
 
 def knowledge(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from overheard.algorithms.fed_avg import FedAvg
@@ -47,8 +47,6 @@ class Federation:
         engine: how cohorts are trained, see `learning.train`.
         workers: worker processes; None = the engine's default.
         device: where to train.
-        drawn_from: the label shares that each client's examples are drawn from, by round and
-            then by client; recorded in the ground truth. None = label counts are exact.
         shadows: number of shadow devices of the server; they have the last rows of each round.
         are_shadows_defended: whether defenses that clients enforce also act on the examples and
             updates of shadow devices. Changes of the training apply to all in any case.
@@ -82,7 +80,6 @@ class Federation:
     engine: Engine = "auto"
     workers: int | None = None
     device: str = "cpu"
-    drawn_from: Sequence[Sequence[Float[Tensor, " classes"]]] | None = None
     shadows: int = 0
     are_shadows_defended: bool = False
     facts: Facts[TrueFact] = field(default_factory=Facts)

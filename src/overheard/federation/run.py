@@ -16,6 +16,7 @@ from overheard.core.defense import Defense
 from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
 from overheard.federation.digest import data_digests
@@ -285,18 +286,14 @@ def build_ground_truth(
     rounds = [one.round for one in transcript.messages if isinstance(one.body, Broadcast)]
     tested = frozenset(select_evenly_spaced(sorted(rounds), MAX_TESTED_BROADCASTS))
     index_of = {party: index for index, party in enumerate(federation.clients)}
-    counts, accuracies, drawn_from = {}, {}, {}
+    counts, accuracies = {}, {}
     for message in transcript.messages:
         # The data of shadow devices are the server's, so they are no secret.
         if isinstance(message.body, Update) and not is_shadow_device(message.sender):
             rows = federation.rows[message.round][index_of[message.sender]]
             labels = federation.pool.labels[rows]
-            label_counts = labels.bincount(minlength=federation.task.classes)
-            counts[message.round, message.sender] = label_counts
-            if federation.drawn_from is not None:
-                by_client = federation.drawn_from[message.round]
-                shares = by_client[index_of[message.sender]]
-                drawn_from[message.round, message.sender] = shares
+            held = labels.bincount(minlength=federation.task.classes)
+            counts[message.round, message.sender] = held
         if isinstance(message.body, Broadcast) and message.round in tested:
             shared = message.body.weights
             if home is None:
@@ -305,12 +302,11 @@ def build_ground_truth(
                 clients = [one for one in federation.clients if not is_shadow_device(one)]
                 models = [home.model_of(one, message.round, shared) for one in clients]
                 accuracies[message.round] = _mean_utility(federation, models)
-    return GroundTruth(
-        counts,
-        accuracies,
-        drawn_from=drawn_from,
-        facts=federation.facts,
-    )
+    label_counts = LabelCounts(counts)
+    facts, drawn = federation.facts, federation.facts.get(DrawnShares)
+    if drawn is not None:
+        facts = facts.having(drawn.applying_to(label_counts))
+    return GroundTruth(facts.having(label_counts), accuracies)
 
 
 def _mean_utility(federation: Federation, models: Sequence[Weights]) -> float:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
     Broadcast,
@@ -24,6 +25,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.distillation.moments import zero_moments
@@ -85,7 +87,10 @@ def assemble_run(
     }
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, compute=COMPUTE)
     return PlantedRun(
-        Transcript(tuple(messages)), GroundTruth(truth, {}), knowledge, tuple(clients)
+        Transcript(tuple(messages)),
+        GroundTruth(Facts((LabelCounts(truth),))),
+        knowledge,
+        tuple(clients),
     )
 
 
@@ -186,14 +191,14 @@ def permute_classes(run: PlantedRun, order: Tensor) -> PlantedRun:
         assert isinstance(body, Update)
         return Update(permute_weights(body.delta), body.examples)
 
-    auxiliary = run.knowledge.auxiliary
+    counts, auxiliary = run.truth.facts.need(LabelCounts).counts, run.knowledge.auxiliary
     assert auxiliary is not None
-    counts = {place: label_counts[order] for place, label_counts in run.truth.counts.items()}
+    permuted = LabelCounts({place: held[order] for place, held in counts.items()})
     messages = (replace(m, body=permute_body(m.body)) for m in run.transcript.messages)
     renamed = Examples(auxiliary.inputs, order.argsort()[auxiliary.labels])
     return PlantedRun(
         Transcript(tuple(messages)),
-        replace(run.truth, counts=counts),
+        run.truth.having(permuted),
         replace(run.knowledge, auxiliary=renamed),
         run.targets,
     )

@@ -19,6 +19,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
@@ -164,14 +165,10 @@ def simulate_users(
             if party in devices
         ]
         start = apply_update(start, mean_update(list(updates.values())).delta)
-    hands = {user.name: user.hand for user in people}
+    attributes = Attributes({ATTRIBUTE: {user.name: user.hand for user in people}})
     return PlantedRun(
         Transcript(tuple(sent)),
-        GroundTruth(
-            counts,
-            {},
-            facts=Facts((UsersOfClients(true_users), Attributes({ATTRIBUTE: hands}))),
-        ),
+        GroundTruth(Facts((LabelCounts(counts), UsersOfClients(true_users), attributes))),
         _make_knowledge(people, known, unknown, prior, devices),
         tuple(dict.fromkeys(targets)),
     )
@@ -277,8 +274,7 @@ class UserQuestionChecks(QuestionChecks):
     def add_truth(self, truth: GroundTruth) -> GroundTruth:
         """Return the truth with the users of three clients, and their ages."""
         users = {client(0): "u0", client(1): "u1", client(2): "u0"}
-        facts = Facts((UsersOfClients(users), Attributes({"age": AGES})))
-        return replace(truth, facts=facts)
+        return truth.having(UsersOfClients(users)).having(Attributes({"age": AGES}))
 
     def add_knowledge(self, knowledge: Knowledge) -> Knowledge:
         """Return the knowledge with users who all have the same examples."""

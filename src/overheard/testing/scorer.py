@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.findings.question import Control, Question
 from overheard.testing.require import require, require_part
@@ -223,8 +225,8 @@ def truth_and_guesses(
         for number in ROUNDS
         for client_number in (1, 2)
     }
-    counts_by_round = {(0, client(0)): before, (1, client(0)): counts, **others}
-    ground_truth = checks.add_truth(GroundTruth(counts_by_round, accuracy={1: 0.5}))
+    label_counts = LabelCounts({(0, client(0)): before, (1, client(0)): counts, **others})
+    ground_truth = checks.add_truth(GroundTruth(Facts((label_counts,)), {1: 0.5}))
     knowledge = checks.add_knowledge(_know(labels))
     truth = checks.scorer.true_claim(ground_truth, client(0), ROUNDS, checks.example)
     return truth, checks.scorer.guesses(truth, knowledge)

@@ -5,7 +5,9 @@ import torch
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.judging.judge import ClaimsOfThreat, score_claims
 from overheard.auditing.judging.run_truth import ThreatTruth
+from overheard.core.facts import Facts
 from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.findings.finding import Cell
 from overheard.questions.label_shares.claim import LabelShares
@@ -17,7 +19,7 @@ CLAIM = TargetClaim(LabelShares(torch.tensor([0.25, 0.75])), {}, (0, 1))
 
 def test_a_claim_about_rounds_without_counts_is_refused_and_the_others_are_scored():
     # A recording of mean updates: the counts of round 1 are missing.
-    truth = GroundTruth({(0, client(0)): torch.tensor([1, 3])}, {})
+    truth = GroundTruth(Facts((LabelCounts({(0, client(0)): torch.tensor([1, 3])}),)))
     claims = ClaimsOfThreat(
         (0, 1),
         [CellClaims(cell, {COHORT: CLAIM}, {}) for cell in (OVERALL, SINGLE)],

@@ -21,9 +21,7 @@ from overheard.questions.attribute.scorer import AttributeScorer
 SCORER = AttributeScorer()
 AGES = {"a": "young", "b": "young", "c": "young", "d": "old", "e": "ancient"}
 TRUTH = GroundTruth(
-    {},
-    {},
-    facts=Facts(
+    Facts(
         (
             UsersOfClients({client(0): "d", client(1): "e"}),
             Attributes({"age": AGES, "gender": {}}),

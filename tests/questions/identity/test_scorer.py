@@ -17,9 +17,7 @@ from overheard.questions.identity.scorer import IdentityScorer
 
 SCORER = IdentityScorer()
 USERS = tuple("abcdefgh")
-TRUTH = GroundTruth(
-    {}, {}, facts=Facts((UsersOfClients({client(0): "c", client(1): "unknown"}),))
-)
+TRUTH = GroundTruth(Facts((UsersOfClients({client(0): "c", client(1): "unknown"}),)))
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 
 

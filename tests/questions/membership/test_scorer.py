@@ -17,11 +17,7 @@ from overheard.questions.membership.scorer import MembershipScorer
 SCORER = MembershipScorer()
 
 OWNERS = RecordOwners({client(0): (0, 3), client(1): (1,)})
-TRUTH = GroundTruth(
-    {(0, client(0)): torch.ones(2, dtype=torch.int64)},
-    {},
-    facts=Facts((OWNERS,)),
-)
+TRUTH = GroundTruth(Facts((OWNERS,)))
 
 
 def values_of(members: list[float], non_members: list[float]) -> dict[str, float]:

@@ -96,7 +96,7 @@ def test_a_claim_is_not_compared_with_hundreds_of_clients():
     claim = Words(torch.tensor([1.0, 0.0]), words.names())
     for count, fits in ((MOST_COMPARED, MOST_COMPARED + 1), (MOST_COMPARED + 1, 0)):
         rows = {(0, client(number)): torch.tensor([0]) for number in range(count)}
-        truth = GroundTruth({}, {}, partition=Partition(pool, rows, words))
+        truth = GroundTruth(partition=Partition(pool, rows, words))
         assert len(WordsQuestion().redrawn_fits(claim, truth, client(0), (0,))) == fits
 
 

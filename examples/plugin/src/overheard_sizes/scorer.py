@@ -8,6 +8,7 @@ from typing import ClassVar, final
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard_sizes.claim import LargerHalf
 
@@ -26,8 +27,9 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
         """Return whether the target holds the median number of examples or more."""
-        parties = {party for number, party in truth.counts if number in rounds}
-        sizes = {party: int(truth.label_counts(party, rounds).sum()) for party in parties}
+        counts = truth.facts.need(LabelCounts)
+        parties = {party for number, party in counts.counts if number in rounds}
+        sizes = {party: int(counts.counts_of(party, rounds).sum()) for party in parties}
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
     def uninformed_guesses(

@@ -17,6 +17,7 @@ from overheard.core.seeds import Seed
 from overheard.core.settings import NotNegative, Settings
 from overheard.core.split import Rows, Split
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -124,6 +125,8 @@ class DataPartition:
         if self.participants is not None:
             facts.append(UsersOfClients(self.participants.users))
             facts.append(Attributes(self.participants.attributes))
+        if self.drawn_from is not None:
+            facts.append(DrawnShares.of_rounds(self.drawn_from))
         if self.shifts:
             facts.append(Shifts(self.shifts))
         if self.members:

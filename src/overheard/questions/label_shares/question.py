@@ -10,6 +10,7 @@ import torch
 
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
@@ -43,10 +44,11 @@ class LabelSharesQuestion(Question[LabelShares]):
         self, claim: LabelShares, truth: GroundTruth, target: Party, rounds: Collection[int]
     ) -> tuple[float, ...]:
         """Return how well the claimed shares fit the true ones and those drawn anew."""
-        redrawn = truth.redrawn_label_counts(target, rounds)
+        label_counts = truth.facts.need(LabelCounts)
+        redrawn = label_counts.redrawn_counts_of(target, rounds)
         if redrawn is None:
             return ()
-        counts = torch.cat([truth.label_counts(target, rounds)[None], redrawn]).double()
+        counts = torch.cat([label_counts.counts_of(target, rounds)[None], redrawn]).double()
         shares = counts / counts.sum(1, keepdim=True).clamp(min=1)  # (partitions, classes)
         claimed = claim.shares.double().numpy(force=True)[None, None]
         fits = redrawn_share_fits(claimed, shares[:, None].numpy(force=True))

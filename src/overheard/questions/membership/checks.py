@@ -1,7 +1,7 @@
 """Contract tests on membership: clients memorise their few examples, or never saw them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import final
 
@@ -18,6 +18,7 @@ from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
@@ -97,11 +98,10 @@ def simulate_membership(*, memorised: bool) -> PlantedRun:
         start = {name: weight + mean.delta[name] for name, weight in start.items()}
     counts = torch.ones(CLASSES, dtype=torch.int64)
     owners = RecordOwners({Party(one.name): tuple(one.rows.tolist()) for one in members})
-    truth = GroundTruth(
-        {(number, sender): counts for number in range(ROUNDS) for sender in everyone},
-        {},
-        facts=Facts((owners,)),
+    label_counts = LabelCounts(
+        {(number, sender): counts for number in range(ROUNDS) for sender in everyone}
     )
+    truth = GroundTruth(Facts((label_counts, owners)))
     knowledge = Knowledge(
         CLASSES,
         build,
@@ -159,4 +159,4 @@ class MembershipChecks(QuestionChecks):
     def add_truth(self, truth: GroundTruth) -> GroundTruth:
         """Return the truth with the owners of three of six records."""
         owners = RecordOwners({client(0): (1, 4), client(1): (0,)})
-        return replace(truth, facts=Facts((owners,)))
+        return truth.having(owners)

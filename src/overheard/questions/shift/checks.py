@@ -1,7 +1,7 @@
 """Contract tests on shifts: runs with and without a planted shift."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, final
 
@@ -18,6 +18,7 @@ from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
@@ -89,7 +90,7 @@ def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> 
     knowledge = Knowledge(
         CLASSES, build, blobs((40,) * CLASSES, Seed(99)), RECIPE, compute=COMPUTE
     )
-    truth = GroundTruth(true_counts, {}, facts=Facts((shifts,)))
+    truth = GroundTruth(Facts((LabelCounts(true_counts), shifts)))
     return PlantedRun(Transcript(tuple(messages)), truth, knowledge, tuple(clients))
 
 
@@ -233,4 +234,4 @@ class ShiftChecks(QuestionChecks):
 
     def add_truth(self, truth: GroundTruth) -> GroundTruth:
         """Return the truth with a shift in round 1."""
-        return replace(truth, facts=Facts((Shifts({client(0): (1,)}),)))
+        return truth.having(Shifts({client(0): (1,)}))

@@ -94,11 +94,6 @@ def simulate_words(*, is_leaking: bool) -> PlantedRun:
         for name, one in zip(everyone, trained, strict=True)
     ]
     truth = GroundTruth(
-        {
-            (0, name): part.label_counts(WORDS)
-            for name, part in zip(everyone, parts, strict=True)
-        },
-        {},
         partition=Partition(
             pool,
             {(0, name): one.rows for name, one in zip(everyone, tasks, strict=True)},

@@ -13,9 +13,11 @@ from scipy.stats import entropy, wasserstein_distance
 
 from overheard.core.errors import ClaimError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
@@ -158,13 +160,18 @@ def test_known_auxiliary_shares_are_an_uninformed_guess() -> None:
 
 def test_the_truth_sums_the_requested_rounds() -> None:
     truth = GroundTruth(
-        {
-            (1, client(0)): torch.tensor([3, 1, 0]),
-            (2, client(0)): torch.tensor([0, 4, 0]),
-            (3, client(0)): torch.tensor([0, 0, 9]),
-            (1, client(1)): torch.tensor([2, 0, 0]),
-        },
-        accuracy={},
+        Facts(
+            (
+                LabelCounts(
+                    {
+                        (1, client(0)): torch.tensor([3, 1, 0]),
+                        (2, client(0)): torch.tensor([0, 4, 0]),
+                        (3, client(0)): torch.tensor([0, 0, 9]),
+                        (1, client(1)): torch.tensor([2, 0, 0]),
+                    }
+                ),
+            )
+        )
     )
     # (3 + 0, 1 + 4, 0) of 8
     own = SCORER.true_claim(truth, client(0), [1, 2], ANY_CLAIM)
@@ -176,7 +183,7 @@ def test_the_truth_sums_the_requested_rounds() -> None:
 
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
-    truth = GroundTruth({(1, client(0)): torch.tensor([0, 0])}, accuracy={})
+    truth = GroundTruth(Facts((LabelCounts({(1, client(0)): torch.tensor([0, 0])}),)))
     with pytest.raises(ValueError, match="client/0 has no training examples"):
         SCORER.true_claim(truth, client(0), [1], ANY_CLAIM)
 

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from overheard.core.claims import Interval
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
@@ -18,12 +20,17 @@ SHARES = torch.tensor([0.5, 0.5, 0.0, 0.0])
 ANY_CLAIM = LabelShares(SHARES)
 """A claim whose content does not affect the truth."""
 TRUTH = GroundTruth(
-    {
-        (0, client(0)): torch.tensor([6, 4, 0, 0]),
-        (1, client(0)): torch.tensor([2, 4, 0, 0]),
-        (1, client(1)): torch.tensor([0, 0, 1, 1]),
-    },
-    accuracy={},
+    Facts(
+        (
+            LabelCounts(
+                {
+                    (0, client(0)): torch.tensor([6, 4, 0, 0]),
+                    (1, client(0)): torch.tensor([2, 4, 0, 0]),
+                    (1, client(1)): torch.tensor([0, 0, 1, 1]),
+                }
+            ),
+        )
+    )
 )
 """Client 0 holds (8, 8, 0, 0) of 16 over two rounds, 8 per round."""
 

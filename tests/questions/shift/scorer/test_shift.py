@@ -1,11 +1,10 @@
 """Scores of claims about shifts match values worked by hand."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from overheard.core.claims import Timeline
 from overheard.core.errors import ClaimError, NeedsError
@@ -14,8 +13,9 @@ from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party, client
 from overheard.core.scorer import Score
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.shifts import Shifts
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import ByRound, GroundTruth, TrueFact
 from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
 
@@ -24,22 +24,26 @@ ROUNDS = tuple(range(6))
 ANY_CLAIM = Shift(Timeline())
 """A claim whose content does not affect the ground truth."""
 
-SHIFTED = GroundTruth(
-    {
-        (number, client(party_number)): torch.tensor(
-            [6, 2, 2, 0] if party_number == 0 and number >= 3 else [2, 2, 4, 2]
-        )
-        for number in ROUNDS
-        for party_number in (0, 1)
-    },
-    accuracy={},
-    facts=Facts((Shifts({client(0): (3,)}),)),
-)
+COUNTS = {
+    (number, client(party_number)): torch.tensor(
+        [6, 2, 2, 0] if party_number == 0 and number >= 3 else [2, 2, 4, 2]
+    )
+    for number in ROUNDS
+    for party_number in (0, 1)
+}
+
+
+def ground_truth(counts: ByRound[Tensor], *more: TrueFact) -> GroundTruth:
+    return GroundTruth(Facts((LabelCounts(counts), *more)))
+
+
+SHIFT = Shifts({client(0): (3,)})
+SHIFTED = ground_truth(COUNTS, SHIFT)
 """Client 0 goes from (.2, .2, .4, .2) to (.6, .2, .2, 0) in round 3; client 1 stays."""
 
 TRUE_CHANGE = (0.4, 0.0, -0.2, -0.2)
 
-NOTHING = GroundTruth(SHIFTED.counts, {})
+NOTHING = ground_truth(COUNTS)
 """The same without a shift, as if it were a control."""
 
 
@@ -92,8 +96,7 @@ def test_where_examples_are_drawn_the_truth_is_what_they_are_drawn_from() -> Non
         torch.tensor(shares, dtype=torch.float64)
         for shares in ([0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0])
     )
-    shares = {(number, client(0)): before if number < 3 else after for number in ROUNDS}
-    drawn = replace(SHIFTED, drawn_from=shares)
+    drawn = SHIFTED.having(DrawnShares({client(0): {0: before, 3: after}}))
     truth = SCORER.true_claim(drawn, client(0), ROUNDS, ANY_CLAIM)
     assert truth.numbers() == pytest.approx((-0.5, 0.0, 0.5, 0.0))
     assert numbers(truth.shares_after) == pytest.approx([0.0, 0.5, 0.5, 0.0])
@@ -101,7 +104,7 @@ def test_where_examples_are_drawn_the_truth_is_what_they_are_drawn_from() -> Non
     cohort = SCORER.true_claim(drawn, COHORT, ROUNDS, ANY_CLAIM)
     assert cohort.numbers() == pytest.approx((-0.25, 0.0, 0.25, 0.0))
     # Without a shift nothing changes, although the counts differ from exchange to exchange.
-    still = replace(drawn, facts=Facts(), drawn_from=dict.fromkeys(shares, before))
+    still = ground_truth(COUNTS, DrawnShares({client(0): {0: before}}))
     assert SCORER.true_claim(still, client(0), ROUNDS, ANY_CLAIM).numbers() == (0.0,) * 4
 
 
@@ -126,9 +129,9 @@ def test_without_the_shifted_observer_the_others_did_not_change() -> None:
 
 
 def test_a_client_absent_in_its_shift_round_shifts_in_its_next_round() -> None:
-    counts_of = {place: counts for place, counts in SHIFTED.counts.items() if place[0] != 3}
+    counts_of = {place: counts for place, counts in COUNTS.items() if place[0] != 3}
     counts_of[3, client(1)] = torch.tensor([2, 2, 4, 2])
-    ground = GroundTruth(counts_of, {}, facts=SHIFTED.facts)
+    ground = ground_truth(counts_of, SHIFT)
     assert SCORER.true_claim(ground, client(0), ROUNDS, ANY_CLAIM).evidence.since == 4
     assert SCORER.true_claim(ground, COHORT, ROUNDS, ANY_CLAIM).evidence.since == 4
 
@@ -136,12 +139,10 @@ def test_a_client_absent_in_its_shift_round_shifts_in_its_next_round() -> None:
 def test_a_client_with_rounds_only_before_or_after_counts_as_unchanged() -> None:
     counts_of = {
         (number, party_number): counts
-        for (number, party_number), counts in SHIFTED.counts.items()
+        for (number, party_number), counts in COUNTS.items()
         if party_number == client(0) or number >= 4
     }
-    truth = SCORER.true_claim(
-        GroundTruth(counts_of, {}, facts=SHIFTED.facts), COHORT, ROUNDS, ANY_CLAIM
-    )
+    truth = SCORER.true_claim(ground_truth(counts_of, SHIFT), COHORT, ROUNDS, ANY_CLAIM)
     assert truth.numbers() == pytest.approx([0.2, 0.0, -0.1, -0.1])
 
 
@@ -154,10 +155,9 @@ def test_a_shift_without_rounds_before_or_after_does_not_count(rounds: tuple[int
 
 def test_a_gradual_drift_counts_up_to_its_end() -> None:
     counts_of = {(0, client(0)): [4, 0], (1, client(0)): [3, 1], (2, client(0)): [1, 3]}
-    ground = GroundTruth(
+    ground = ground_truth(
         {place: torch.tensor(counts) for place, counts in counts_of.items()},
-        {},
-        facts=Facts((Shifts({client(0): (1,)}),)),
+        Shifts({client(0): (1,)}),
     )
     truth = SCORER.true_claim(ground, client(0), (0, 1, 2), ANY_CLAIM)
     assert numbers(truth.shares_after) == pytest.approx([0.25, 0.75])
@@ -167,7 +167,7 @@ def test_a_gradual_drift_counts_up_to_its_end() -> None:
 def test_refuses_a_target_without_training_or_examples() -> None:
     with pytest.raises(NeedsError, match="no label counts of client/7 in the rounds"):
         SCORER.true_claim(SHIFTED, client(7), ROUNDS, ANY_CLAIM)
-    empty = GroundTruth({(0, client(0)): torch.zeros(4, dtype=torch.long)}, {})
+    empty = ground_truth({(0, client(0)): torch.zeros(4, dtype=torch.long)})
     with pytest.raises(ValueError, match="held no examples"):
         SCORER.true_claim(empty, client(0), ROUNDS, ANY_CLAIM)
 
@@ -264,7 +264,7 @@ def test_coverage_counts_the_labels_inside_their_intervals() -> None:
 
 
 def test_a_shift_without_a_label_change_has_no_direction() -> None:
-    looks = GroundTruth(NOTHING.counts, {}, facts=Facts((Shifts({client(1): (3,)}),)))
+    looks = ground_truth(COUNTS, Shifts({client(1): (3,)}))
     got = scores(shift_of(evidence(alarm=3), (0.0,) * 4, (0.25,) * 4), looks, client(1))
     assert got["detected"].value == 1.0
     assert not {"direction", "signs_right", "risen_error", "risen_coverage"} & got.keys()

@@ -21,11 +21,8 @@ POOL = Examples(
     torch.tensor([[2, 3, 1], [4, 0, 0], [2, 11, 0]]), torch.zeros(3, dtype=torch.int64)
 )
 
-COUNTS = torch.tensor([1, 0])
 
 TRUTH = GroundTruth(
-    {(0, client(0)): COUNTS, (1, client(0)): COUNTS, (0, client(1)): COUNTS},
-    {},
     partition=Partition(
         POOL,
         {
@@ -60,8 +57,8 @@ def test_truth_lists_the_words_that_the_claim_lists():
 
 def test_truth_without_texts_is_refused():
     with pytest.raises(NeedsError, match="only a simulated run"):
-        WordsScorer().true_claim(GroundTruth({}, {}), client(0), (0,), ASKED)
-    numbers = GroundTruth({}, {}, partition=Partition(POOL, {(0, client(0)): torch.arange(1)}))
+        WordsScorer().true_claim(GroundTruth(), client(0), (0,), ASKED)
+    numbers = GroundTruth(partition=Partition(POOL, {(0, client(0)): torch.arange(1)}))
     with pytest.raises(NeedsError, match="are no texts"):
         WordsScorer().true_claim(numbers, client(0), (0,), ASKED)
 

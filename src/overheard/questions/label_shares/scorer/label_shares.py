@@ -12,6 +12,7 @@ from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
@@ -91,12 +92,13 @@ class LabelSharesScorer(Scorer[LabelShares]):
             ValueError: if the target trained on no example in these rounds.
 
         """
-        counts = truth.label_counts(target, rounds)
+        label_counts = truth.facts.need(LabelCounts)
+        counts = label_counts.counts_of(target, rounds)
         if not bool(counts.any()):
             raise ValueError(
                 f"{target} has no training examples in the rounds {sorted(rounds)}"
             )
-        per_round = int(counts.sum()) / len(truth.rounds_of(target).intersection(rounds))
+        per_round = int(counts.sum()) / len(label_counts.rounds_of(target).intersection(rounds))
         return LabelShares(
             normalize_to_shares(counts.double()),
             absent=counts == 0,

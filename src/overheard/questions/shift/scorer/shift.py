@@ -13,6 +13,7 @@ from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Guesses, Score, Scorer
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
@@ -100,13 +101,14 @@ class ShiftScorer(Scorer[Shift]):
             ValueError: if the target trained on no example.
 
         """
-        counts = truth.expected_counts(target, rounds)
+        held, drawn = truth.facts.need(LabelCounts), truth.facts.get(DrawnShares)
+        counts = held.expected_counts_of(target, rounds, drawn)
         if not bool(counts.any()):
             raise ValueError(f"{target} held no examples in rounds {sorted(rounds)}")
         shifts = truth.facts.get(Shifts) or Shifts({})
-        parties = {party for _, party in truth.counts if target in (party, COHORT)}
+        parties = {party for _, party in held.counts if target in (party, COHORT)}
         rounds_of = {
-            party: sorted(truth.rounds_of(party).intersection(rounds)) for party in parties
+            party: sorted(held.rounds_of(party).intersection(rounds)) for party in parties
         }
         rounds_of = {party: numbers for party, numbers in rounds_of.items() if numbers}
         since = min(
@@ -212,8 +214,9 @@ def _pooled_shares(
     truth: GroundTruth, rounds: dict[Party, list[int]]
 ) -> Float[Tensor, " classes"]:
     """Return the pooled label shares of some clients, from their mean counts per round."""
+    counts, drawn = truth.facts.need(LabelCounts), truth.facts.get(DrawnShares)
     mean_counts = [
-        truth.expected_counts(party, numbers) / len(numbers)
+        counts.expected_counts_of(party, numbers, drawn) / len(numbers)
         for party, numbers in sorted(rounds.items())
     ]
     return normalize_to_shares(torch.stack(mean_counts).sum(0))
