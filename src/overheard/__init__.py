@@ -3,8 +3,8 @@
 A run leaves a *transcript* of *messages*; an observer has a *view* of it; an *attack* turns the
 view into a *claim*; a *scorer* holds the claim against the *ground truth*.
 
-The public names are those in `__init__.pyi`, and the classes of the built-in plugins. Each is
-imported when it is first used, so that to import the package takes no time and no torch.
+The public names are those in `__init__.pyi`, and the classes of built-in plugins and claims.
+Each is imported when it is first used: importing the package takes no time, and no torch.
 """
 
 import functools

@@ -1,4 +1,5 @@
-# Every public name but the classes of plugins, for type checkers and for `import overheard`.
+# Every public name but the classes of plugins and claims, for type checkers and for
+# `import overheard`.
 # ruff: noqa: I001 - grouped by what they are
 
 import typing
@@ -43,15 +44,6 @@ from .findings.question import Question as Question
 from .learning.distillation.distillation import Distillation as Distillation
 from .learning.model import Model as Model
 
-# What claims are about.
-from .questions.attribute.claim import Attribute as Attribute
-from .questions.identity.claim import Identity as Identity
-from .questions.label_shares.claim import LabelShares as LabelShares
-from .questions.membership.claim import Membership as Membership
-from .questions.same_sender.claim import SameSender as SameSender
-from .questions.shift.claim import Shift as Shift
-from .questions.words.claim import Words as Words
-
 # What can go wrong.
 from .core.errors import AuditError as AuditError
 from .core.errors import ClaimError as ClaimError
@@ -63,5 +55,5 @@ from .core.errors import PlanError as PlanError
 from .core.errors import TranscriptError as TranscriptError
 from .core.errors import WorkerError as WorkerError
 
-# The classes of plugins. `hatch_build.py` puts an import of each one here in a wheel.
+# The classes of plugins and claims. `hatch_build.py` puts an import of each here in a wheel.
 def __getattr__(name: str) -> typing.Any: ...

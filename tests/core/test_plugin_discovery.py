@@ -10,7 +10,7 @@ import pytest
 from overheard.core.defense import Defense
 from overheard.core.plugin_discovery import plugin_classes
 from overheard.core.plugin_registry import _concrete_class, discover_plugins
-from overheard.plans.registries import REGISTRIES
+from overheard.plans.registries import REGISTRIES, questions
 
 PACKAGE = Path(__file__).parents[2] / "src" / "overheard"
 
@@ -113,6 +113,8 @@ def test_finds_the_module_of_every_plugin_whose_class_name_is_its_own():
         for name, plugin in kind.plugins().items()
         if kind.origin(name) is None
     ]
+    claims = [one.scorer.claim_type for one in questions().values()]
+    imported += [(claim.__name__, claim.__module__) for claim in claims]
     names = [name for name, _ in imported]
     found = plugin_classes(PACKAGE)
     assert len(found) > 90

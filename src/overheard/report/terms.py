@@ -1,8 +1,10 @@
-"""The project's glossary: every term of the product, which `overheard list terms` prints."""
+"""The glossary: every term of the product and of questions; see `overheard list terms`."""
 
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
+
+from overheard.report.question_files import read_question_files
 
 GLOSSARY_ADDRESS = (
     "https://github.com/overheard/overheard/blob/main/src/overheard/report/terms.toml"
@@ -29,5 +31,6 @@ class GlossaryTerm:
 def read_terms() -> tuple[GlossaryTerm, ...]:
     """Return all terms in alphabetical order."""
     text = files("overheard.report").joinpath("terms.toml").read_text(encoding="utf-8")
-    terms = (GlossaryTerm(**entry) for entry in tomllib.loads(text)["terms"])
+    tables = (tomllib.loads(text), *read_question_files("terms.toml"))
+    terms = [GlossaryTerm(**entry) for table in tables for entry in table["terms"]]
     return tuple(sorted(terms, key=lambda term: term.name.lower()))

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Literal, final
 
 from overheard.findings.threat_verdict import TargetKind
+from overheard.report.question_files import read_question_files
 
 WasRead = Literal["original", "public copy", "contents", "opening", "second hand"]
 
@@ -135,8 +136,11 @@ def _read() -> tuple[
     tuple[StandardReference, ...], tuple[FindingStandards, ...], tuple[UntestedThreat, ...]
 ]:
     place = files("overheard.report.evidence").joinpath("standards.toml")
-    tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    references = tuple(StandardReference(**entry) for entry in tables["references"])
+    general = tomllib.loads(place.read_text(encoding="utf-8"))
+    tables = (general, *read_question_files("standards.toml"))
+    references = tuple(
+        StandardReference(**entry) for table in tables for entry in table.get("references", ())
+    )
     by_key = {one.key: one for one in references}
 
     def select(keys: Sequence[str]) -> tuple[StandardReference, ...]:
@@ -144,10 +148,11 @@ def _read() -> tuple[
 
     found = tuple(
         FindingStandards(**{**entry, "references": select(entry["references"])})
-        for entry in tables["findings"]
+        for table in tables
+        for entry in table["findings"]
     )
     untested = tuple(
         UntestedThreat(entry["threat"], select(entry["references"]))
-        for entry in tables["untested"]
+        for entry in general["untested"]
     )
     return references, found, untested
