@@ -9,7 +9,7 @@ from torch import nn
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
-from overheard.auditing.recording import open_recorded_run
+from overheard.auditing.recording import check_recording
 from overheard.auditing.run import audit
 from overheard.core.parties import SERVER
 from overheard.core.task import Task
@@ -91,7 +91,7 @@ def test_statistics_that_stay_at_home_are_those_of_a_fresh_model(
                 writer.write(message.sender, message.readers, lambda body=body: body)
         writer.commit()
     writer.close()
-    run = open_recorded_run(PLAN, inputs_for(PLAN), tmp_path / "recording")
+    run = check_recording(PLAN, inputs_for(PLAN), tmp_path / "recording").open_run()
     assert not set(STATISTICS) & set(run.observed.transcript.seen_by(SERVER).broadcasts()[0])
     found = audit(PLAN, tmp_path / "out", recording=tmp_path / "recording", resources=HERE)
     assert len(found.findings) == 3

@@ -22,8 +22,8 @@ from overheard.auditing.inputs import partition_for_plan
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.progress import ProgressStep
 from overheard.auditing.recording import (
+    check_recording,
     digest_of_first_rounds,
-    open_recorded_run,
     recording_digest,
 )
 from overheard.auditing.run import audit
@@ -326,7 +326,7 @@ def test_refuses_a_run_about_other_data(copy: Path, field: str, value: object, w
         copy / "transcript", replace(manifest, task=replace(manifest.task, **{field: value}))
     )
     with pytest.raises(PlanError, match=f"{words}.*: name the data of the run in the plan"):
-        open_recorded_run(TINY, inputs_for(TINY), copy)
+        check_recording(TINY, inputs_for(TINY), copy).open_run()
 
 
 def test_refuses_an_observer_that_is_not_a_party_of_the_recording(
@@ -351,15 +351,16 @@ def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: P
     audit(plan, tmp_path / "simulated", resources=HERE)
     masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
     audit_inputs = inputs_for(TINY)
-    heard = open_recorded_run(replace_tables(plan, threats=(ADAPTIVE,)), audit_inputs, masked)
+    adaptive = replace_tables(plan, threats=(ADAPTIVE,))
+    heard = check_recording(adaptive, audit_inputs, masked).open_run()
     assert known_in(heard, ADAPTIVE).defenses == SECURE_AGGREGATION.defenses
     assert heard.record.defenses[0].promise == "as recorded: not verified"
+    lacking = check_recording(replace_tables(TINY, threats=(ADAPTIVE,)), audit_inputs, masked)
     with pytest.raises(PlanError, match="no arm of the plan has them: add an arm with them"):
-        open_recorded_run(replace_tables(TINY, threats=(ADAPTIVE,)), audit_inputs, masked)
+        lacking.open_run()
     # Who does not know them needs no such arm.
-    assert (
-        known_in(open_recorded_run(TINY, audit_inputs, masked), SERVER_THREAT).defenses is None
-    )
+    heard = check_recording(TINY, audit_inputs, masked).open_run()
+    assert known_in(heard, SERVER_THREAT).defenses is None
 
 
 @pytest.mark.parametrize(
@@ -372,12 +373,12 @@ def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: P
 )
 def test_refuses_a_partition_other_than_that_of_the_run(other, recording):
     with pytest.raises(PlanError, match="auxiliary example could be a client's: use"):
-        open_recorded_run(other, inputs_for(other), recording)
+        check_recording(other, inputs_for(other), recording).open_run()
 
 
 def test_auxiliary_examples_are_those_that_the_run_set_aside(recording: Path):
     audit_inputs = inputs_for(TINY)
-    run = open_recorded_run(TINY, audit_inputs, recording)
+    run = check_recording(TINY, audit_inputs, recording).open_run()
     known = known_in(run, SERVER_THREAT).auxiliary
     aside = partition_for_plan(TINY, audit_inputs.dataset, TINY.seeds[0]).auxiliary
     assert known is not None
@@ -391,7 +392,7 @@ def test_accepts_any_partition_for_an_external_recording(recording: Path, tmp_pa
     told = json.loads(manifest.read_text()) | {"data": ""}
     manifest.write_text(json.dumps(told))
     other = replace_tables(TINY, seeds=(1,))
-    assert open_recorded_run(other, inputs_for(other), elsewhere).observed.spec.rounds
+    assert check_recording(other, inputs_for(other), elsewhere).open_run().observed.spec.rounds
 
 
 @pytest.fixture(scope="session")
@@ -483,7 +484,7 @@ def test_tensors_that_are_not_parameters_count_as_traffic_only(
     # two numbers of four bytes in each of 3 x 2 updates
     assert wider.up == plain.up + 6 * 8
     assert read_manifest(elsewhere).left_out == ("norm.num_batches",)
-    heard = open_recorded_run(TINY, inputs_for(TINY), elsewhere)
+    heard = check_recording(TINY, inputs_for(TINY), elsewhere).open_run()
     build = partial(Logistic().build, inputs_for(TINY).dataset.task)
     names = [name for name, _ in initial_weights(build, Seed(0)).items()]
     for weights in heard.observed.transcript.seen_by(SERVER).broadcasts().values():

@@ -220,7 +220,8 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
 def test_the_rounds_of_a_run_count_not_those_of_its_plan():
     audit = measured()
     (view,) = audit.planned.views
-    longer = replace(view, run=replace(view.run, rounds=tuple(range(8))))
+    run = replace(view.seen.spec, rounds=tuple(range(8)))
+    longer = replace(view, seen=replace(view.seen, spec=run))
     audit = replace(audit, planned=replace(audit.planned, views=(longer,)))
     # 1,000 clients x 8 rounds x 0.15 s.
     assert audit.estimate().seconds > 1200

@@ -72,21 +72,6 @@ MOST_AHEAD = 2**33
 """Bytes of a recording up to which digests are computed ahead of its attacks."""
 
 
-def open_proven_recording(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
-    """Open the run of a recording and check its messages; see `open_recorded_run`."""
-    run, manifest = open_recorded_run(plan, audit_inputs, recording), read_manifest(recording)
-    stated = state_step(manifest, plan.recording.accept or "")
-    return with_proof(run, partial(check_messages, recording, stated))
-
-
-def describe_recorded_run(plan: Plan, run: AuditedRun, recording: Path) -> str:
-    """Return one sentence that describes a recorded run."""
-    spec, manifest = run.observed.spec, read_manifest(recording)
-    parties = run.observed.transcript.parties()
-    subject = describe_recording(plan, manifest, len(parties), len(spec.rounds))
-    return "; ".join((subject, *run.notes))
-
-
 def with_proof(run: AuditedRun, check: Callable[[], RecordingProof]) -> AuditedRun:
     """Return a recorded run with what the check of its messages proves for its threats.
 
@@ -113,33 +98,6 @@ def what_is_read(view: View) -> Reads:
     if any(isinstance(body, Update | Aggregate) for body in bodies):
         return "updates"
     return "means" if sum(isinstance(body, Broadcast) for body in bodies) > 1 else "neither"
-
-
-def open_recorded_run(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> AuditedRun:
-    """Open a recorded run: `transcript/` and, if it exists, `truth.json`.
-
-    Attacks get the tensors that the plan's model sends: its trainable parameters, and its
-    buffers, such as running means, if the run sent them. Others, such as the number of steps
-    that a batch norm counts, count as traffic only.
-
-    Raises:
-        PlanError: if the plan's data, partition, model, recipe or defenses differ from those of
-            the run, or if it asks about records of unknown membership.
-        TranscriptError: if the recording is damaged, or its ground truth is incomplete.
-
-    """
-    checked, whole = check_recording(plan, audit_inputs, recording), open_transcript(recording)
-    _read_ahead(whole)
-    match = checked.match_model_tensors(whole)
-    transcript = without_idle_updates(select_matched_tensors(whole, match))
-    truth = checked.read_truth(transcript)
-    spec = checked.resolve(plan, transcript, transcript.parties())
-    run = checked.build_run(spec, whole, transcript, truth)
-    is_simulated = bool(checked.manifest.data)
-    differing = (
-        compare_labels(truth, checked.partition) if is_simulated and truth is not None else ()
-    )
-    return replace(run, notes=(*match.notes, *differing))
 
 
 def _read_ahead(whole: Transcript) -> None:
@@ -188,6 +146,42 @@ class CheckedRecording:
     folder: Path
     manifest: Manifest
     partition: DataPartition
+
+    def open_run(self) -> AuditedRun:
+        """Open the recorded run: `transcript/` and, if it exists, `truth.json`.
+
+        Attacks get the tensors that the plan's model sends: its trainable parameters, and its
+        buffers, such as running means, if the run sent them. Others, such as the number of
+        steps that a batch norm counts, count as traffic only.
+
+        Raises:
+            PlanError: if the plan's model, recipe or defenses differ from those of the run.
+            TranscriptError: if the recording is damaged, or its ground truth is incomplete.
+
+        """
+        whole = open_transcript(self.folder)
+        _read_ahead(whole)
+        match = self.match_model_tensors(whole)
+        transcript = without_idle_updates(select_matched_tensors(whole, match))
+        truth = self.read_truth(transcript)
+        spec = self.resolve(self.plan, transcript, transcript.parties())
+        run = self.build_run(spec, whole, transcript, truth)
+        differing = tuple[str, ...]()
+        if self.manifest.data and truth is not None:  # a run that Overheard simulated
+            differing = compare_labels(truth, self.partition)
+        return replace(run, notes=(*match.notes, *differing))
+
+    def open_proven_run(self) -> AuditedRun:
+        """Open the recorded run and check its messages; raise as `open_run` does."""
+        stated = state_step(read_manifest(self.folder), self.plan.recording.accept or "")
+        return with_proof(self.open_run(), partial(check_messages, self.folder, stated))
+
+    def describe(self, run: AuditedRun) -> str:
+        """Return one sentence that describes the recorded run."""
+        manifest, parties = read_manifest(self.folder), run.observed.transcript.parties()
+        rounds = len(run.observed.spec.rounds)
+        subject = describe_recording(self.plan, manifest, len(parties), rounds)
+        return "; ".join((subject, *run.notes))
 
     def match_model_tensors(self, whole: Transcript) -> TensorMatch:
         """Find the tensors of the plan's model in messages of the recording.

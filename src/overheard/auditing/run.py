@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.auditing import runs_ahead
 from overheard.auditing.attack_runner import run_attacks
@@ -22,18 +21,18 @@ from overheard.auditing.inputs import (
     refuse_plan_without_split,
 )
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
+from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, CellSpec, resolve_plan
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recorded_tensors.data_trial import try_data
-from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
 from overheard.auditing.recorded_truth import compare_counts
 from overheard.auditing.recording import (
+    CheckedRecording,
     check_recording,
-    describe_recorded_run,
-    open_proven_recording,
     recording_digest,
 )
 from overheard.auditing.runs_ahead import attack_ahead
+from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.folder import data_folder
@@ -42,7 +41,6 @@ from overheard.data.summary import summarise_data
 from overheard.disk.digests import is_store_trusted
 from overheard.disk.folder_lock import lock_folder
 from overheard.findings.audit import Audit
-from overheard.findings.audited_recording import AuditedRecording
 from overheard.learning.threads import one_thread
 from overheard.learning.workers import starter
 from overheard.plans.description import describe_plan
@@ -96,17 +94,17 @@ def audit(
     if resources.engine == "auto" and resources.cluster is None:
         starter.start_for(resources.workers, [runs_ahead.__name__])
     audit_inputs = load_inputs(plan, resources, home.tensor_cache(resources.simulation_cache))
-    recorded, proven = None, None
+    checked, recorded = None, None
     if recording is None:
         refuse_plan_without_split(plan)
         program = resolve_plan(plan, audit_inputs.data_digests())
         check_simulated_runs(program, audit_inputs, home, rerun=rerun)
         description = describe_plan(plan)
     else:
-        recorded = open_proven_recording(plan, audit_inputs, recording)
+        checked = check_recording(plan, audit_inputs, recording)
+        recorded = checked.open_proven_run()
         program = AuditProgram(plan, (recorded.observed.spec,))
-        description = describe_recorded_run(plan, recorded, recording)
-        proven = recorded.observed.recording
+        description = checked.describe(recorded)
     progress = Progress(on_step, len(program))
     store = FolderClaimStore(home.cells_path, home.path)
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
@@ -132,7 +130,8 @@ def audit(
             )
             for run in runs
         )
-        subject = audit_subject(plan, description, audit_inputs, recording, proven)
+        seen = None if recorded is None else recorded.observed
+        subject = audit_subject(plan, description, audit_inputs, checked, seen)
         return judge(subject, attacked)
 
 
@@ -153,21 +152,19 @@ class DataFit:
     fitting_scale: Scale | None = None
 
 
-def check_data(plan: Plan, audit_inputs: AuditInputs, recording: Path) -> DataFit:
+def check_data(checked: CheckedRecording, transcript: Transcript) -> DataFit:
     """Compare the plan's data with a recording: with what it states, and with its last model.
 
-    Raises:
-        PlanError: if the plan does not fit the recording.
-        TranscriptError: if the recording is damaged.
+    Args:
+        checked: the recording.
+        transcript: its messages, with the tensors of the plan's model only.
 
     """
-    dataset = audit_inputs.dataset
+    plan, dataset = checked.plan, checked.audit_inputs.dataset
     if not dataset.task.has_classes or isinstance(plan.data.source, NoExamples):
         return DataFit()
-    checked = check_recording(plan, audit_inputs, recording)
-    whole = open_transcript(recording)
-    transcript = select_matched_tensors(whole, checked.match_model_tensors(whole))
-    trial = try_data(plan, dataset, transcript, data_folder(audit_inputs.resources.data))
+    folder = data_folder(checked.audit_inputs.resources.data)
+    trial = try_data(plan, dataset, transcript, folder)
     is_stated = checked.manifest.task is not None
     if trial is None:
         why = "The network is not known, so the plan's data could not be tried on it."
@@ -213,8 +210,8 @@ def audit_subject(
     plan: Plan,
     description: str,
     audit_inputs: AuditInputs,
-    recording: Path | None,
-    proven: AuditedRecording | None = None,
+    checked: CheckedRecording | None = None,
+    recorded: ObservedRun | None = None,
 ) -> AuditSubject:
     """Return what is audited: a recording, or the simulated runs of a plan if it is None.
 
@@ -222,28 +219,27 @@ def audit_subject(
         plan: the plan.
         description: one sentence that describes it.
         audit_inputs: the plan's data.
-        recording: the folder of the recording.
-        proven: what its check proves.
+        checked: the recording.
+        recorded: its run as attacks see it.
 
     """
-    fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
-    is_external = recording is not None and not read_manifest(recording).data
-    counts = (
-        compare_counts(recording, open_transcript(recording))
-        if recording is not None and is_external
-        else ()
-    )
+    fit, is_external, counts = DataFit(), False, tuple[str, ...]()
+    if checked is not None and recorded is not None:
+        fit = check_data(checked, recorded.transcript)
+        is_external = not checked.manifest.data
+        if is_external:
+            counts = compare_counts(checked.folder, open_transcript(checked.folder))
     is_trusted = is_store_trusted()
     return AuditSubject(
         plan,
         # findings.json has this sentence, and no warnings about data.
         f"{description}; not compared with its SHA-256" if is_trusted else description,
         audit_inputs.dataset.task.class_names,
-        is_recorded=recording is not None,
+        is_recorded=recorded is not None,
         is_auxiliary_separate=not is_external,
         data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
         data_warnings=(*fit.warnings, *counts, *([TRUSTED] if is_trusted else [])),
-        recording=proven,
+        recording=None if recorded is None else recorded.recording,
     )
 
 

@@ -140,7 +140,7 @@ class MeasuredAudit:
 
     def _view_seconds(self, number: int, view: PlannedView) -> Iterator[tuple[str, float]]:
         """Yield the seconds of each attack in an arm, by name."""
-        rounds, clients = len(view.run.rounds), view.threat.virtual.clients
+        rounds, clients = len(view.seen.spec.rounds), view.threat.virtual.clients
         for attack in view.attacks:
             name = attack.cell.attack
             if (measured := self.attacks.get((number, name))) is None:

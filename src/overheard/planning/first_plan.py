@@ -11,8 +11,9 @@ import torch
 from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_prox import FedProx
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
-from overheard.auditing.run import check_data
-from overheard.consistency.check import check_recording
+from overheard.auditing.recording import check_recording
+from overheard.auditing.run import DataFit, check_data
+from overheard.consistency.check import check_recording as check_messages
 from overheard.consistency.statement import state_step
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
@@ -212,7 +213,7 @@ def _refuse_contradiction(recording: RecordedFacts | None) -> None:
     """Say what contradicts itself in a recording, if that is why no attack can run."""
     if recording is None:
         return
-    proof = check_recording(recording.folder, state_step(recording.manifest))
+    proof = check_messages(recording.folder, state_step(recording.manifest))
     if proof.is_refused:
         raise PlanError(f"{recording.folder}: {' '.join(proof.sentences)}")
 
@@ -240,13 +241,19 @@ def _with_tried_data(
     recording = facts.recording
     if recording is None:
         return facts, summarise_data(audit_inputs.dataset)
-    fit = check_data(audit_inputs.plan, audit_inputs, recording)
+    fit = _fit_of_data(audit_inputs, recording)
     if fit.fitting_scale is not None and isinstance(facts.source, OwnData):
         facts = replace(facts, source=replace(facts.source, scale=fit.fitting_scale))
         audit_inputs = _inputs(facts, resources)
-        fit = check_data(audit_inputs.plan, audit_inputs, recording)
+        fit = _fit_of_data(audit_inputs, recording)
     told = (*fit.warnings, *fit.notes)
     return replace(facts, data_notes=told), (*summarise_data(audit_inputs.dataset), *told)
+
+
+def _fit_of_data(audit_inputs: AuditInputs, recording: Path) -> DataFit:
+    """Return what a recording shows of the plan's data."""
+    checked = check_recording(audit_inputs.plan, audit_inputs, recording)
+    return check_data(checked, checked.open_run().observed.transcript)
 
 
 def describe_proposal(reference: str) -> str:
@@ -503,8 +510,10 @@ def _split_by_needs(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the attacks that can run, and by each other attack what is missing."""
     able, missing = dict[str, None](), dict[str, str]()
-    folder = None if recording is None else recording.folder
-    for view in planned_audit(plan, audit_inputs, folder).views:
+    checked = None
+    if recording is not None:
+        checked = check_recording(plan, audit_inputs, recording.folder)
+    for view in planned_audit(plan, audit_inputs, checked).views:
         for one in view.outlooks():
             if one.able:
                 able[one.part] = None

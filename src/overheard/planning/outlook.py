@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import torch
@@ -15,7 +14,7 @@ from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, CellSpec, RunSpec, resolve_plan
-from overheard.auditing.recording import open_proven_recording
+from overheard.auditing.recording import CheckedRecording
 from overheard.auditing.simulate import build_federation
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
@@ -35,7 +34,6 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
-from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.names import name_observers
 from overheard.learning.initialization import initial_weights
 from overheard.plans.plan import Plan, ThreatPlan
@@ -83,23 +81,21 @@ class PlannedView:
     """What the observers of a threat will see of a run, and what they know.
 
     Args:
-        run: the run.
+        seen: the run as attacks will see it; if it is simulated, its messages are a sketch.
         attacks: the attacks of the threat on it.
-        view: the view; of a simulated run only a sketch.
+        view: the view.
         targets: the targets.
         knowledge: the attacker's knowledge.
         contributors: the clients that take part in each round.
-        recording: what the check of the recording found; None = the view is a sketch.
 
     """
 
-    run: RunSpec
+    seen: ObservedRun
     attacks: tuple[CellSpec, ...]
     view: View
     targets: tuple[Party, ...]
     knowledge: Knowledge
     contributors: Contributors
-    recording: AuditedRecording | None = None
 
     @property
     def threat(self) -> ThreatPlan:
@@ -113,15 +109,16 @@ class PlannedView:
         Quick attacks on all rounds of a recording are tried, since only they know how many
         rounds they need.
         """
-        refusal = self.recording and self.recording.refusal(self.threat.observer_parties)
+        recording = self.seen.recording
+        refusal = recording and recording.refusal(self.threat.observer_parties)
         if refusal:
             return (f"a recording that is what it says it is: {refusal}",)
         missing = missing_for_target(
             attack, self.view, self.contributors, self.knowledge, target
         )
         is_quick = attack.training_source() == "none"
-        is_recorded, question = self.recording is not None, question_of_attack(attack)
-        if missing or not (is_recorded and is_quick and question.needs_all_rounds):
+        question = question_of_attack(attack)
+        if missing or not (recording and is_quick and question.needs_all_rounds):
             return missing
         made = make_claims(attack, self.view, (target,), self.knowledge, Seed(0))
         return tuple(
@@ -143,7 +140,7 @@ class PlannedView:
                 able += not missing
                 reasons.update(missing)
             yield AttackOutlook(
-                self.run.name,
+                self.seen.spec.name,
                 one.number,
                 name_observers(one.cell.observers),
                 one.cell.label,
@@ -170,21 +167,21 @@ class PlannedAudit:
 
 
 def planned_audit(
-    plan: Plan, audit_inputs: AuditInputs, recording: Path | None
+    plan: Plan, audit_inputs: AuditInputs, recording: CheckedRecording | None
 ) -> PlannedAudit:
     """Return what an audit will do, and what its attackers will see; nothing is trained.
 
     Args:
         plan: the plan.
         audit_inputs: its data.
-        recording: the folder of the recording to audit; None = a simulation.
+        recording: the recording to audit; None = a simulation.
 
     Raises:
         PlanError: if the plan does not fit the recording, or cannot be simulated.
 
     """
     if recording is not None:
-        seen = open_proven_recording(plan, audit_inputs, recording).observed
+        seen = recording.open_proven_run().observed
         return PlannedAudit(AuditProgram(plan, (seen.spec,)), tuple(_views(seen)))
     program = resolve_plan(plan, audit_inputs.data_digests())
     views = (
@@ -216,13 +213,12 @@ def _views(seen: ObservedRun) -> Iterator[PlannedView]:
             readers = sketched_observers(observers, len(run.rounds))
         algorithm = seen.inputs.plan.algorithm_of(run.arm)
         yield PlannedView(
-            run,
+            seen,
             attacks,
             observed_view(algorithm, threat, transcript, readers),
             select_targets(transcript, stable),
             attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),
-            seen.recording,
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import final
 
 from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
+from overheard.auditing.recording import check_recording
 from overheard.auditing.run import DataFit, check_data
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.data.summary import summarise_data
@@ -111,9 +112,10 @@ def check_plan(
     if facts is None:
         refuse_plan_without_split(plan)
     audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
-    planned = planned_audit(plan, audit_inputs, recording)
-    runs, checked = planned.program.runs, planned.views[0].recording
-    fit = DataFit() if recording is None else check_data(plan, audit_inputs, recording)
+    given = None if recording is None else check_recording(plan, audit_inputs, recording)
+    planned = planned_audit(plan, audit_inputs, given)
+    runs, seen = planned.program.runs, planned.views[0].seen
+    fit = DataFit() if given is None else check_data(given, seen.transcript)
     if facts is not None and not facts.has_truth:
         no_verdicts: tuple[str, ...] = (NO_TRUTH,)
     else:
@@ -127,5 +129,5 @@ def check_plan(
         measure_audit(planned, audit_inputs).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
-        () if checked is None else checked.sentences,
+        () if seen.recording is None else seen.recording.sentences,
     )

@@ -211,8 +211,8 @@ class RoundAttacker:
             f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
             f"{rounds[-1]} at most",
             self._inputs,
-            self._recording,
-            run.observed.recording,
+            self._checked,
+            run.observed,
         )
         return judge(subject, [AttackedRun(run.record, tuple(self._claims.values()))])
 
