@@ -40,6 +40,7 @@ READERS = {
     "recorders.formats._messagepack": {"open"},
     "data.reading.arrays": {"open"},
     "data.reading.mnist_files": {"open"},
+    "data.reading.parquet_tables": {"open"},
     "data.reading.tables": {"open"},
     "data.datasets.cifar10": {"open"},
     "data.datasets.digits": {"open", "np.loadtxt"},

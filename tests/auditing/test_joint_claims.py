@@ -20,8 +20,8 @@ from overheard.report.release.released_findings import (
     read_claims,
     release_findings,
 )
-from overheard.testing.attack import general_checks
-from overheard.testing.trial import make_trial
+from overheard.testing.attack import GENERAL_CHECKS
+from overheard.testing.trial import AttackTrial, checks_of
 from tests.auditing.conftest import HERE
 from tests.auditing.joint_attack import AllTogether
 from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
@@ -104,6 +104,6 @@ def test_a_release_renames_whom_it_is_about(found: Audit, tmp_path: Path) -> Non
 
 
 def test_the_contract_lets_a_joint_claim_depend_on_all_targets() -> None:
-    trial = make_trial(AllTogether(), None, None, None)
-    for check in general_checks():
+    trial = AttackTrial(AllTogether(), checks_of(AllTogether.claim_type))
+    for check in GENERAL_CHECKS:
         check(trial)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from overheard.archive.value_codec import Json
 from overheard.auditing import audited_run, inputs, runs_ahead
 from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.inputs import Resources
@@ -18,7 +19,6 @@ from overheard.auditing.runs_ahead import (
     _can_be_shared,
     _encode_data,
 )
-from overheard.auditing.value_codec import Json
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed

@@ -1,5 +1,6 @@
 """What a release leaves out, and what its owner should read before it leaves."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -66,11 +67,10 @@ def read_release_settings(folder: Path) -> ReleaseSettings | None:
         return None
     content = read_small_file(path, FindingsError, part=SMALL_FILE)
     stated = parse_json(content, str(path), FindingsError, part=SMALL_FILE)
-    names = ReleaseSettings.__dataclass_fields__
+    settings = {name: stated.get(name) for name in ReleaseSettings.__dataclass_fields__}
     try:
-        return TypeAdapter(ReleaseSettings).validate_python(
-            {name: stated.get(name) for name in names}, strict=True
-        )
+        # Strictly, pydantic makes a dataclass from JSON alone, not from a dict.
+        return TypeAdapter(ReleaseSettings).validate_json(json.dumps(settings), strict=True)
     except ValidationError as error:
         raise FindingsError(
             f"{path}: does not say by which settings the release was made: get the whole "

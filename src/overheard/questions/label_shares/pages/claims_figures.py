@@ -49,13 +49,7 @@ def _claims_figure(
     }
     return ReportFigure(
         where,
-        " ".join(
-            (
-                _caption(findings, len(shown_findings)),
-                *doubt_sentences(findings),
-                *learning_curve_sentences(findings),
-            )
-        ),
+        _caption(findings, len(shown_findings)),
         shares_legend(
             "" if guess is None else "uninformed guess",
             f"{LEVEL_TEXT} interval of the claim"
@@ -107,7 +101,8 @@ def _caption(findings: Sequence[Finding], shown: int) -> str:
         if shown < len(findings)
         else ""
     )
-    return f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}"
+    main = f"{UNCHECKED}. {bar}Dot: inferred share.{line}{omission}"
+    return " ".join((main, *doubt_sentences(findings), *learning_curve_sentences(findings)))
 
 
 def _cells(finding: Finding) -> list[str]:
