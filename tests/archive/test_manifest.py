@@ -94,26 +94,26 @@ def test_a_newer_format_is_refused_with_both_versions(
     ("changes", "place"),
     [
         ({"rounds": "4"}, "rounds"),
-        ({"rounds": -1}, "rounds must be 0 or more"),
+        ({"rounds": -1}, "rounds: must be 0 or more, got -1"),
         ({"unknown": 1}, "unknown"),
         ({"task": {"shape": [2], "class_names": ["one"]}}, "2 classes or more"),
         ({"recipe": {"rate": 0.1, "epochs": 1, "batch": 4, "x": 1}}, "recipe.x"),
         ({"parties": ["../server"]}, "rename the party"),
         ({"parties": "server"}, "parties"),
         ({"participation": float("nan")}, "participation"),
-        ({"participation": 0.0}, "participation must be above 0 and at most 1"),
-        ({"participation": 7.5}, "participation must be above 0 and at most 1"),
-        ({"failure_rate": -0.1}, "failure_rate must lie in [0, 1]"),
-        ({"failure_rate": 1e308}, "failure_rate must lie in [0, 1]"),
-        ({"rounds": 10**9}, "rounds must be 0 or more, below 1000000000"),
+        ({"participation": 0.0}, "participation: must be above 0"),
+        ({"participation": 7.5}, "participation: must be at most 1"),
+        ({"failure_rate": -0.1}, "failure_rate: must be 0 or more"),
+        ({"failure_rate": 1e308}, "failure_rate: must be at most 1"),
+        ({"rounds": 10**9}, "rounds: must be below 1000000000"),
         ({"rounds": 10**400}, "more than 300 digits"),
-        ({"rounds": True}, "rounds: Input should be a valid integer"),
+        ({"rounds": True}, "rounds: must be a whole number, got True"),
         ({"parties": ["server", "client/0", "client/0"]}, "parties names client/0 twice"),
         ({"left_out": ["steps", "steps"]}, "left_out names steps twice"),
         ({"task": {"shape": [2], "class_names": ["a", "b"], "vocabulary": 0}}, "1 token"),
         ({"format": "1"}, "format"),
         ({"format": True}, "format"),
-        ({"format": 0}, "format must be 1 or more"),
+        ({"format": 0}, "format: must be 1 or more"),
     ],
 )
 def test_a_damaged_manifest_is_refused_with_the_location(
@@ -163,10 +163,9 @@ def test_a_manifest_is_written_only_if_it_is_read_as_written(
 def test_a_manifest_that_would_be_refused_names_the_field(
     tmp_path: Path, manifest: Manifest
 ) -> None:
-    mechanism = Mechanism(1.0, math.inf, 1e-5, "client", None)
-    noisy = replace(manifest, defenses=(replace(SILENCE, mechanism=mechanism),))
-    with pytest.raises(OutputError, match=r"defenses\.0\.mechanism\.clip: .*valid number"):
-        write_manifest(tmp_path, noisy)
+    unnamed = replace(manifest, defenses=(replace(SILENCE, name=3),))  # type: ignore[arg-type]
+    with pytest.raises(OutputError, match=r"defenses\.0\.name: must be text, got 3"):
+        write_manifest(tmp_path, unnamed)
     assert not manifest_path(tmp_path).exists()
 
 

@@ -39,7 +39,7 @@ def edit(folder: Path, line: int, *path: str, to: object) -> None:
         (2, ("body", "delta", "name"), "0009-x.safetensors", "cannot be read"),
         (2, ("body", "delta", "size"), 1, "bytes, but 1 were written"),
         (2, ("body", "kind"), "broadcast", "line 3: is damaged"),
-        (2, ("round",), -1, "line 3: is damaged: round: Input should be greater"),
+        (2, ("round",), -1, "line 3: is damaged: round: must be 0 or more"),
         (2, ("readers",), ["server", "server"], "line 3: readers names server twice"),
         (2, ("body", "delta", "size"), -1, "line 3: is damaged: body.update.delta.size"),
         (2, ("body", "metrics"), {"loss": 10**400}, "more than 300 digits"),

@@ -240,7 +240,7 @@ def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
         (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "are not counts of 10"),
         (
             spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)),
-            "greater than or equal to 0",
+            "must be 0 or more, got -1",
         ),
         (
             spoil_truth(lambda counts: counts.append(counts[0])),

@@ -4,8 +4,9 @@ import platform
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Gt, Le
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
@@ -17,12 +18,13 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.archive.purge_note import find_purge
-from overheard.archive.ranges import MAX_ROUNDS
+from overheard.archive.ranges import RoundNumber
 from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
+from overheard.core.settings import Positive, Settings, Share, mistake_text
 from overheard.core.task import Task
 from overheard.disk.links import output_error
 from overheard.disk.reading import check_json, parse_json, read_json_text
@@ -58,7 +60,7 @@ class DefenseRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Settings):
     """The description of a run: its settings and the software that ran it.
 
     Args:
@@ -97,9 +99,9 @@ class Manifest:
     recipe: Recipe | None
     defenses: tuple[DefenseRecord, ...]
     parties: tuple[str, ...]
-    rounds: int | None
-    participation: float | None = None
-    failure_rate: float = 0.0
+    rounds: RoundNumber | None
+    participation: Annotated[float, Gt(0), Le(1)] | None = None
+    failure_rate: Share = 0.0
     are_shadows_defended: bool = False
     protocol: str = "fedavg"
     seed: int | None = None
@@ -112,25 +114,15 @@ class Manifest:
     overheard: str = _OVERHEARD
     torch: str = _TORCH
     python: str = platform.python_version()
-    format: int = FORMAT
+    format: Positive = FORMAT
 
-    def __post_init__(self) -> None:
-        """Check the names of parties and the ranges of numbers."""
+    def check_together(self) -> None:
+        """Check the names of parties."""
         for name in self.parties:
             parse_party(name)
         for key, names in (("parties", self.parties), ("left_out", self.left_out)):
             if repeated := find_repeated(names):
                 raise ValueError(f"{key} names {repeated[0]} twice")
-        if self.rounds is not None and not 0 <= self.rounds < MAX_ROUNDS:
-            raise ValueError(f"rounds must be 0 or more, below {MAX_ROUNDS}, got {self.rounds}")
-        if self.participation is not None and not 0 < self.participation <= 1:
-            raise ValueError(
-                f"participation must be above 0 and at most 1, got {self.participation}"
-            )
-        if not 0 <= self.failure_rate <= 1:
-            raise ValueError(f"failure_rate must lie in [0, 1], got {self.failure_rate}")
-        if self.format < 1:
-            raise ValueError(f"format must be 1 or more, got {self.format}")
 
     @property
     def are_defenses_known(self) -> bool:
@@ -255,7 +247,7 @@ def is_complete(folder: Path) -> bool:
 
 def describe_validation_error(error: ValidationError) -> str:
     """Describe all validation errors with their locations, on one line."""
-    errors = error.errors(include_url=False, include_input=False)
+    errors = error.errors(include_url=False)
     locations = [
         ".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in errors
     ]
@@ -265,7 +257,7 @@ def describe_validation_error(error: ValidationError) -> str:
         else []
     )
     described = [
-        f"{printable_excerpt(location)}: {printable_excerpt(flaw['msg'])}"
+        f"{printable_excerpt(location)}: {printable_excerpt(mistake_text(flaw))}"
         for location, flaw in zip(locations[:MAX_REPORTED_ERRORS], errors, strict=False)
     ]
     return "; ".join(described + more)

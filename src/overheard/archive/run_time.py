@@ -1,22 +1,23 @@
 """The run time of a run, stored in a separate file beside its transcript."""
 
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge
 from pydantic import ConfigDict, TypeAdapter
 
 from overheard.archive.layout import path_exists, seconds_path
 from overheard.archive.manifest import describe_damage
 from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
+from overheard.core.settings import Settings
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_unflushed
 
 
 @dataclass(frozen=True, slots=True)
-class RunTime:
+class RunTime(Settings):
     """The wall time and processor time of a run.
 
     Args:
@@ -29,15 +30,8 @@ class RunTime:
         strict=True, extra="forbid", allow_inf_nan=False
     )
 
-    wall: float
-    cores: float | None
-
-    def __post_init__(self) -> None:
-        """Check that times are finite and not negative."""
-        if not all(0 <= one < inf for one in (self.wall, self.cores or 0.0)):
-            raise ValueError(
-                f"seconds must be 0 or more and finite, got {self.wall} and {self.cores}"
-            )
+    wall: Annotated[float, Ge(0)]
+    cores: Annotated[float, Ge(0)] | None
 
     def __add__(self, more: "RunTime") -> "RunTime":
         """Add two run times; the sum of processor times needs both."""

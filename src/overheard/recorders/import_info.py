@@ -4,19 +4,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Gt, Le
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
-from overheard.archive.ranges import MAX_EXAMPLES, MAX_ROUNDS, RoundNumber
+from overheard.archive.ranges import MAX_EXAMPLES, RoundNumber
 from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
-from overheard.core.recipe import LARGEST_FLOAT32, Recipe
+from overheard.core.recipe import Rate, Recipe
+from overheard.core.settings import Settings
 from overheard.core.task import Task, TaskKind
 from overheard.disk.reading import parse_toml, read_json_text, read_text
 from overheard.recorders.exported_rounds import INFO_FILES
@@ -65,7 +67,7 @@ class ClientAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportInfo:
+class ImportInfo(Settings):
     """Metadata that the exported files do not contain; all of it is optional.
 
     Args:
@@ -103,7 +105,7 @@ class ImportInfo:
     )
 
     kind: ReplyKind | None = None
-    rate: float | None = None
+    rate: Rate | None = None
     saved: SavedModel | None = None
     codes: WeightCodes | None = None
     count_unit: CountUnit = "examples"
@@ -115,8 +117,8 @@ class ImportInfo:
     task_kind: TaskKind = "classification"
     recipe: Recipe | None = None
     defenses: tuple[DefenseRecord, ...] | None = None
-    rounds: int | None = None
-    participation: float | None = None
+    rounds: RoundNumber | None = None
+    participation: Annotated[float, Gt(0), Le(1)] | None = None
     sampling: ClientSampling | None = None
     tensors: tuple[str, ...] | None = None
     clients: tuple[str, ...] | None = None
@@ -124,7 +126,7 @@ class ImportInfo:
     examples: Mapping[str, int] = field(default_factory=dict)
     answers: tuple[ClientAnswer, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         """Report all contradictions in one error."""
         flaws = "; ".join(_contradictions(self))
         if flaws:
@@ -212,10 +214,6 @@ _PARSER = TypeAdapter(ImportInfo)
 def _contradictions(about: ImportInfo) -> Iterator[str]:
     yield from _contradictions_of_replies(about)
     yield from _contradictions_of_task(about)
-    if about.rounds is not None and not 0 <= about.rounds < MAX_ROUNDS:
-        yield f"rounds must be 0 or more, below {MAX_ROUNDS}, got {about.rounds}"
-    if about.participation is not None and not 0 < about.participation <= 1:
-        yield f"participation must be above 0 and at most 1, got {about.participation}"
     if about.asked and about.clients is None:
         yield "asked requires clients: list all clients there"
     for key, names in _unique_names(about):
@@ -257,8 +255,6 @@ def _contradictions_of_replies(about: ImportInfo) -> Iterator[str]:
         )
     if about.rate is not None and about.kind != "gradients":
         yield 'rate requires kind = "gradients": give both, or neither'
-    if about.rate is not None and not 0 < about.rate < LARGEST_FLOAT32:
-        yield f"rate must be above 0 and below {LARGEST_FLOAT32}, got {about.rate}"
     if about.count_unit in ("steps", "batches") and about.recipe is None:
         yield (
             f'count_unit = "{about.count_unit}" requires [recipe] with batch and epochs, to '

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
+from annotated_types import Gt
 from pydantic import ConfigDict
 from torch import Tensor
 
 from overheard.core.messages import Weights
+from overheard.core.settings import Settings
 from overheard.recorders.replies.differences import ReplyKind
 
 SavedModel = Literal["before", "after"]
@@ -36,8 +37,12 @@ class ImportOptions:
 AS_STATED = ImportOptions()
 
 
+CodeScale = Annotated[float, Gt(0)]
+"""By what a whole-number code is multiplied."""
+
+
 @dataclass(frozen=True, slots=True)
-class WeightCodes:
+class WeightCodes(Settings):
     """How whole-number codes of numbers are decoded: scale times (code minus zero point).
 
     Args:
@@ -50,15 +55,8 @@ class WeightCodes:
         strict=True, extra="forbid", allow_inf_nan=False
     )
 
-    scale: float | Mapping[str, float]
+    scale: CodeScale | Mapping[str, CodeScale]
     zero_point: float | Mapping[str, float] = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that scales are above 0."""
-        scales = self.scale.values() if isinstance(self.scale, Mapping) else [self.scale]
-        for scale in scales:
-            if not (isfinite(scale) and scale > 0):
-                raise ValueError(f"codes.scale must be above 0, got {scale}")
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the tensors that scale or zero point name."""

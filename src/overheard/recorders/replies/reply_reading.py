@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import Literal, final, get_args
+from typing import Annotated, Literal, final
+
+from annotated_types import Gt
 
 from overheard.core.recipe import Recipe
+from overheard.core.settings import Settings
 from overheard.recorders.replies.differences import ReplyKind, Scales
 
 CountUnit = Literal["examples", "steps", "batches", "unknown"]
@@ -15,7 +17,7 @@ the round; the batches of one epoch; or any of these, as nobody states it."""
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReplyReading:
+class ReplyReading(Settings):
     """How the replies of a run are read.
 
     Args:
@@ -31,29 +33,18 @@ class ReplyReading:
     """
 
     kind: ReplyKind = "weights"
-    rate: float | None = None
+    rate: Annotated[float, Gt(0)] | None = None
     scales: Scales | str | None = None
     began_in: str = ""
     count_unit: CountUnit = "examples"
 
-    def __post_init__(self) -> None:
-        """Check that the values fit together."""
-        if self.kind not in get_args(ReplyKind):
-            raise ValueError(
-                f"kind must be 'weights', 'differences' or 'gradients', got {self.kind!r}"
-            )
-        if self.count_unit not in get_args(CountUnit):
-            raise ValueError(
-                "count_unit must be 'examples', 'steps', 'batches' or 'unknown', got "
-                f"{self.count_unit!r}"
-            )
+    def check_together(self) -> None:
+        """Check that the rate is that of gradients."""
         if (self.kind == "gradients") != (self.rate is not None):
             raise ValueError(
                 "rate is what the server multiplies gradients by: give it with "
                 "kind='gradients', and with no other kind"
             )
-        if self.rate is not None and not (isfinite(self.rate) and self.rate > 0):
-            raise ValueError(f"rate must be a number above 0, got {self.rate}")
 
     def count_examples(self, number: int | None, recipe: Recipe | None) -> int | None:
         """Return the number of examples that a reported number means; None if it is unknown.
