@@ -54,7 +54,7 @@ READERS = {
     "gate.policy_schema": {"tomllib.loads"},
     "plans.schema.plan_schema": {"tomllib.loads"},
     "report.evidence.standards": {"read_text", "tomllib.loads"},
-    "report.question_files": {"tomllib.loads"},
+    "report.question_files": {"read_text", "tomllib.loads"},
     "report.terms": {"tomllib.loads"},
     # Source code that is installed, and files of the system.
     "core.plugin_discovery": {"read_text", "parse"},

@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_transcript(tmp_path: Path):
     two, same = simulate(TINY, folder=tmp_path / "b", resources=HERE)
     assert spoken(one) == spoken(two)
     assert {place: counts.tolist() for place, counts in counts_of(truth).items()} == {
-        place: counts.tolist() for place, counts in same.counts.items()
+        place: counts.tolist() for place, counts in counts_of(same).items()
     }
     assert truth.accuracy == same.accuracy
 
@@ -110,7 +110,7 @@ def test_arms_differ_by_their_defenses_alone(tmp_path: Path):
         for name, tensor in first_broadcast(transcript).items():
             assert torch.equal(tensor, first_broadcast(plain)[name])
         assert counts_of(same).keys() == counts_of(truth).keys()
-        for place, counts in same.counts.items():
+        for place, counts in counts_of(same).items():
             assert counts.tolist() == counts_of(truth)[place].tolist()
     # Masks change who can read, no number; dropout changes what is learned.
     assert spoken(runs["secure aggregation"][0]) == spoken(plain)

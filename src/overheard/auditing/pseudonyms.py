@@ -62,7 +62,7 @@ class Pseudonyms(Renaming):
                 messages += [replace(message, sender=name) for message in sent[name]]
         return Transcript(tuple(messages))
 
-    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+    def rename_parties(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
         """Return what is held by client, by pseudonym."""
         return {name: held[party] for (_, party), name in self.names.items() if party in held}
 

@@ -225,6 +225,27 @@ def _named_classes(module: ModuleType, base: type[T]) -> list[tuple[str, type[T]
     return [(getattr(value, "name"), value) for value in concrete]  # noqa: B009
 
 
+def plugin_folders(package: str, kind: str) -> Iterator[Path]:
+    """Yield the folders of plugins that have a folder each, without importing them.
+
+    Args:
+        package: dotted name of the package with the folders of built-in plugins.
+        kind: the name of the registry, such as "questions".
+
+    """
+    built_in = find_spec(package)
+    for place in (built_in and built_in.submodule_search_locations) or ():
+        yield from sorted(path for path in Path(place).iterdir() if path.is_dir())
+    for entry, _ in [] if is_code_refused() else _entry_points(kind):
+        try:
+            module = find_spec(entry.module)
+        # Whatever a package raises: its plugin is left out with a warning.
+        except Exception:
+            continue
+        if module and module.origin:
+            yield Path(module.origin).parent
+
+
 def load_studies() -> object | None:
     """Return the module of the installed studies of papers; None = none are installed."""
     found = _entry_points("studies")

@@ -27,7 +27,7 @@ class Renaming(ABC):
     """Whether a client has one name in all rounds, rather than one in each."""
 
     @abstractmethod
-    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+    def rename_parties(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
         """Return what is held by client under each of the client's new names."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Without(Renaming):
 
     keeps_names = True
 
-    def rename(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
+    def rename_parties(self, held: Mapping[Party, V]) -> Mapping[Party, V]:
         """Return what the other clients hold."""
         return {party: one for party, one in held.items() if party not in self.parties}
 

@@ -169,4 +169,8 @@ class DrawnShares(TrueFact):
 
     def renamed(self, names: Renaming) -> "DrawnShares | None":
         """Return the shares by the new names of clients, if they keep them over rounds."""
-        return replace(self, shares=names.rename(self.shares)) if names.keeps_names else None
+        return (
+            replace(self, shares=names.rename_parties(self.shares))
+            if names.keeps_names
+            else None
+        )

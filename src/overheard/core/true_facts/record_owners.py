@@ -41,6 +41,6 @@ class RecordOwners(TrueFact):
         """Return the owners by their new names; records of dropped clients are excluded."""
         if not names.keeps_names:
             return None
-        members = names.rename(self.members)
+        members = names.rename_parties(self.members)
         dropped = [places for party, places in self.members.items() if party not in members]
         return replace(self, members=members, excluded=self.excluded.union(*dropped))

@@ -35,4 +35,8 @@ class Shifts(TrueFact):
 
     def renamed(self, names: Renaming) -> "Shifts | None":
         """Return the shifts by the new names of clients, if they keep them over rounds."""
-        return replace(self, shifts=names.rename(self.shifts)) if names.keeps_names else None
+        return (
+            replace(self, shifts=names.rename_parties(self.shifts))
+            if names.keeps_names
+            else None
+        )

@@ -38,4 +38,4 @@ class UsersOfClients(TrueFact):
 
     def renamed(self, names: Renaming) -> "UsersOfClients":
         """Return the users of the clients by their new names."""
-        return replace(self, users=names.rename(self.users))
+        return replace(self, users=names.rename_parties(self.users))
