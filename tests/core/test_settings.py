@@ -66,3 +66,11 @@ def test_accepts_settings_in_range_and_changes_none():
 def test_refuses_other_settings_in_plain_words(given: dict[str, Any], words: str):
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         Walk(**({"steps": 3} | given))
+
+
+def test_refuses_a_class_that_would_skip_the_checks():
+    with pytest.raises(TypeError, match="Skipping defines __post_init__: name it"):
+
+        class Skipping(Settings):
+            def __post_init__(self) -> None:
+                """Check nothing."""

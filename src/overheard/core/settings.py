@@ -46,10 +46,17 @@ class Settings:
     """Base of dataclasses whose fields are settings.
 
     A field declares its type and range, such as `rounds: Annotated[int, Ge(1)]`. Whoever makes
-    an object with another value gets a `ValueError` that names the field.
+    an object with another value gets a `ValueError` that names the field. How fields depend on
+    each other is checked in `check_together`, by then each of them in its range.
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a class that would not check its fields."""
+        super().__init_subclass__()
+        if "__post_init__" in vars(cls):
+            raise TypeError(f"{cls.__name__} defines __post_init__: name it check_together")
 
     def __post_init__(self) -> None:
         """Check each setting, then how they fit together."""

@@ -11,6 +11,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, Need
 from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
+from overheard.core.settings import Share
 from overheard.core.view import View
 from overheard_sizes.claim import LargerHalf
 
@@ -37,7 +38,7 @@ class UpdateNorm(Attack[LargerHalf]):
 
     """
 
-    certainty: float = 0.8
+    certainty: Share = 0.8
 
     name: ClassVar[str] = "update_norm"
     claim_type: ClassVar = LargerHalf

@@ -1,7 +1,9 @@
 """A defense that scales every update to the same norm."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
+
+from annotated_types import Gt
 
 from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Site
@@ -18,7 +20,7 @@ class EvenNorm(Defense):
 
     """
 
-    length: float = 1.0
+    length: Annotated[float, Gt(0)] = 1.0
 
     name: ClassVar[str] = "even_norm"
     source: ClassVar[str] = "an example of this package"

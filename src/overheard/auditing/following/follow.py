@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Literal, final
+from typing import Annotated, Literal, final
+
+from annotated_types import Ge, Gt
+from pydantic import AllowInfNan
 
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.following.followed_folder import begin_to_follow, check_followed_folder
@@ -14,6 +16,7 @@ from overheard.auditing.following.round_attacker import FollowedRound, RoundAtta
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.run import folder_claim
 from overheard.core.errors import PlanError
+from overheard.core.settings import Positive, Settings
 from overheard.disk.folder_lock import lock_folder
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import Plan
@@ -22,7 +25,7 @@ from overheard.plans.plugin_packages import plugin_packages
 
 @final
 @dataclass(frozen=True, slots=True)
-class FollowSettings:
+class FollowSettings(Settings):
     """How a growing recording is followed.
 
     Args:
@@ -33,16 +36,9 @@ class FollowSettings:
 
     """
 
-    most_rounds: int = 10
-    timeout: float = 3600.0
-    pause: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse settings out of range."""
-        if self.most_rounds < 1:
-            raise ValueError(f"most_rounds must be 1 or more, got {self.most_rounds}")
-        if not (self.timeout >= 0 and 0 < self.pause < inf):
-            raise ValueError(f"timeout must be 0 or more and pause above 0, got {self}")
+    most_rounds: Positive = 10
+    timeout: Annotated[float, Ge(0), AllowInfNan(True)] = 3600.0
+    pause: Annotated[float, Gt(0)] = 0.5
 
 
 @final
