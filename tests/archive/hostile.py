@@ -22,7 +22,7 @@ from overheard.archive.manifest import DefenseRecord, Manifest
 from overheard.archive.reader import verify_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_time import RunTime, read_run_time, write_run_time
-from overheard.archive.truth import read_truth, write_truth
+from overheard.archive.truth import write_truth
 from overheard.cli.showing import print_overview
 from overheard.core.errors import AuditError
 from overheard.core.facts import Facts
@@ -48,6 +48,7 @@ from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.report.run_overview import RunOverview
 from overheard.report.show import show
+from tests.archive.stored_truth import read_truth
 
 Files = dict[str, bytes]
 """A run's folder: the content of each file by path."""

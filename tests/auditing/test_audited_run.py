@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from overheard.archive.truth import read_truth
 from overheard.auditing import audited_run
 from overheard.auditing.audited_run import AuditedRun, simulate_runs
 from overheard.auditing.folder import AuditFolder
@@ -17,6 +16,7 @@ from overheard.findings.finding import ArmRun
 from overheard.findings.traffic import Traffic
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.plans.plan import ArmPlan, Plan
+from tests.archive.stored_truth import read_truth
 from tests.auditing.conftest import inputs_for
 from tests.auditing.plans import NO_DEFENSE, SECURE_AGGREGATION, TINY, replace_tables
 

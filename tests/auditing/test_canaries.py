@@ -11,7 +11,7 @@ import torch
 
 from overheard.archive.manifest import DefenseRecord as StoredDefense
 from overheard.archive.manifest import read_manifest, write_manifest
-from overheard.archive.truth import read_truth, truth_path, write_truth
+from overheard.archive.truth import truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
@@ -19,7 +19,7 @@ from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
@@ -32,6 +32,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership
+from tests.archive.stored_truth import read_truth
 from tests.auditing.conftest import HERE, inputs_for
 from tests.auditing.plans import TINY, replace_tables
 
@@ -102,7 +103,7 @@ def test_writes_a_file_for_each_client_and_the_ground_truth(ran: AuditedCanaries
     assert records is not None
     owners = truth.facts.need(RecordOwners)
     assert owners.members == partition.members
-    assert len(owners.digest) == 24
+    assert len(truth.facts.need(RecordsDigest).digest) == 24
     assert truth.facts.get(LabelCounts) is None
     for number in range(3):
         own = list(owners.members[client(number)])

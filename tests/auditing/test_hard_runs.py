@@ -14,7 +14,7 @@ from overheard.archive.layout import truth_path
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
-from overheard.archive.truth import read_truth, write_truth
+from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.run import audit
 from overheard.core.messages import Message, Update, Weights
@@ -23,6 +23,7 @@ from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, parse_plan
+from tests.archive.stored_truth import read_truth
 from tests.auditing.conftest import HERE
 from tests.auditing.plans import DATA, NO_DEFENSE, TINY, TRAINING, replace_tables
 

@@ -11,7 +11,6 @@ import torch
 
 from overheard.archive.layout import messages_path, transcript_folder
 from overheard.archive.run_time import read_run_time
-from overheard.archive.truth import read_truth
 from overheard.auditing import inputs
 from overheard.auditing.attack_runner import NO_OTHER_UPDATE
 from overheard.auditing.folder import AuditFolder
@@ -45,6 +44,7 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.shift.claim import Shift
+from tests.archive.stored_truth import read_truth
 from tests.auditing.conftest import HERE, FinishedAudit
 from tests.auditing.plans import (
     COHORT_THREAT,

@@ -34,7 +34,7 @@ from overheard.core.facts import Facts
 from overheard.core.parties import Party
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth, Partition
@@ -211,7 +211,7 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
         (facts.get(Attributes) or Attributes({})).attributes,
         owners.members,
         tuple(sorted(owners.excluded)),
-        owners.digest,
+        (facts.get(RecordsDigest) or RecordsDigest("")).digest,
         bool(counts.counts),
         {key: one for key, one in shares.items() if one is not None},
         truth.partition if has_words else None,
@@ -245,9 +245,8 @@ def _threat_truth(threat: _Threat) -> ThreatTruth:
         Shifts(stored.shifts),
         UsersOfClients(stored.users),
         Attributes(stored.attributes),
-        RecordOwners(
-            stored.members, frozenset(stored.excluded_records), stored.candidates_digest
-        ),
+        RecordOwners(stored.members, frozenset(stored.excluded_records)),
+        RecordsDigest(stored.candidates_digest),
     ]
     if stored.has_label_counts:
         facts.append(LabelCounts(stored.counts))

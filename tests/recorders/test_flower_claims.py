@@ -20,7 +20,7 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.reader import open_transcript
-from overheard.archive.truth import read_truth, write_truth
+from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.auditing.run import audit
@@ -45,6 +45,7 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.recorders.flower import RecordingGrid
+from tests.archive.stored_truth import read_truth
 from tests.recorders.test_flower import Nodes
 
 pytestmark = pytest.mark.slow

@@ -14,11 +14,11 @@ pytest.importorskip("flwr", reason="the extra flower is not installed")
 
 from flwr.app import ConfigRecord, Message
 
-from overheard.archive.truth import read_truth
 from overheard.core.parties import client
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.recorders.flower import RecordingGrid
 from overheard.recorders.node_names import NAMES_FILE
+from tests.archive.stored_truth import read_truth
 from tests.recorders.test_flower import (
     NODES,
     START,

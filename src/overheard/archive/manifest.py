@@ -18,13 +18,12 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.archive.purge_note import find_purge
-from overheard.archive.ranges import RoundNumber
 from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
-from overheard.core.settings import Positive, Settings, Share, mistake_text
+from overheard.core.settings import Positive, RoundNumber, Settings, Share, mistake_text
 from overheard.core.task import Task
 from overheard.disk.links import output_error
 from overheard.disk.reading import check_json, parse_json, read_json_text

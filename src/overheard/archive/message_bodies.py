@@ -21,7 +21,6 @@ from overheard.archive.message_lines import (
     UpdateLine,
     stored_files,
 )
-from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.archive.repeated_keys import find_repeated
 from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
@@ -38,6 +37,7 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import parse_party
+from overheard.core.settings import MAX_EXAMPLES
 from overheard.disk.limits import refuse_sparse
 
 DISTILLED_TENSORS = ("inputs", "labels", "rates", "counts")

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from overheard.archive.ranges import RoundNumber
 from overheard.core.messages import UnstoredKind
+from overheard.core.settings import RoundNumber
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 

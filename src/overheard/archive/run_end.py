@@ -14,9 +14,9 @@ from overheard.archive.layout import (
     transcript_folder,
 )
 from overheard.archive.manifest import describe_damage, read_manifest
-from overheard.archive.ranges import RoundNumber
 from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
+from overheard.core.settings import RoundNumber
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 

@@ -15,7 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.parties import Party
-from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.core.truth import GroundTruth
 from overheard.disk.folder_lock import lock_folder
 from overheard.disk.writing import write_bytes
@@ -70,14 +70,14 @@ def draw_canaries(
     records = partition.candidates
     assert records is not None
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
-    owners = RecordOwners(partition.members, digest=examples_digest(records))
+    facts = (RecordOwners(partition.members), RecordsDigest(examples_digest(records)))
     home, claim = AuditFolder(folder), f"# canaries of overheard {version('overheard')}\n"
     home.check_plan(claim + plan.toml())
     with lock_folder(folder):
         home.reserve(claim + plan.toml())
         for party, rows in partition.members.items():
             write_bytes(files[party], _npz_bytes(records, rows), inside=folder)
-        write_truth(folder, GroundTruth(Facts((owners,))))
+        write_truth(folder, GroundTruth(Facts(facts)))
     counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 

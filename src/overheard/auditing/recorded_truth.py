@@ -16,12 +16,13 @@ from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Updat
 from overheard.core.parties import SERVER, Party, client, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import ByRound, GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
+from overheard.plans.registries import true_fact_kinds
 
 UNRECORDED = "not recorded"
 """How the reasons of recorders begin for a reply that arrived."""
@@ -66,7 +67,7 @@ def read_recorded_truth(
     """
     if not has_truth(recording):
         return None
-    truth, path = read_truth(recording), truth_path(recording)
+    truth, path = read_truth(recording, true_fact_kinds()), truth_path(recording)
     stated = truth.facts.get(LabelCounts) or LabelCounts({})
     counts = _counts_of_senders(stated, transcript)
     if stated.counts:
@@ -82,7 +83,10 @@ def read_recorded_truth(
     owners, candidates = truth.facts.get(RecordOwners), partition.candidates
     if candidates is None or owners is None or not owners.members:
         return truth
-    if (owners.digest or is_external) and owners.digest != examples_digest(candidates):
+    stated_digest = truth.facts.get(RecordsDigest)
+    if (stated_digest or is_external) and stated_digest != RecordsDigest(
+        examples_digest(candidates)
+    ):
         raise TranscriptError(
             f"{path}: lists other canaries than the plan draws: use the [data] and the seed "
             "with which `overheard canaries` drew them"
@@ -107,7 +111,7 @@ def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
     """
     if not has_truth(recording):
         return ()
-    fact = read_truth(recording).facts.get(LabelCounts)
+    fact = read_truth(recording, true_fact_kinds()).facts.get(LabelCounts)
     counts = {} if fact is None else fact.counts
     differing = [
         (message, message.body.examples, int(counts[message.round, message.sender].sum()))

@@ -19,6 +19,18 @@ NotNegative = Annotated[int, Ge(0), Lt(2**31)]
 Share = Annotated[float, Ge(0), Le(1)]
 """A part of a whole."""
 
+MAX_EXAMPLES = 2**53
+"""Exclusive upper bound of a client's example count: float64 represents smaller integers."""
+
+MAX_ROUNDS = 10**9
+"""Exclusive upper bound of a round number: names of late joiners have at most 9 digits."""
+
+RoundNumber = Annotated[int, Ge(0), Lt(MAX_ROUNDS)]
+
+ExampleCount = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
+
+RecordIndex = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
+
 
 class CheckedTable(BaseModel):
     """A table of settings in which nothing is converted, and numbers are finite."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self, TypeVar, final
+from typing import Any, ClassVar, Self, TypeVar, final
 
 import torch
 
@@ -56,8 +56,36 @@ class Without(Renaming):
 class TrueFact(Fact):
     """A fact that is true of a run: see `core.true_facts`.
 
-    A concrete fact is a final frozen dataclass. No attack can import it.
+    A concrete fact is a final frozen dataclass, and a question names it in what it `reads`. No
+    attack can import it.
     """
+
+    key: ClassVar[str]
+    """Its key in truth.json."""
+    form: ClassVar[Any]  # Any: a type of its own, such as Mapping[str, str]
+    """What truth.json states under the key, as a type that pydantic reads."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, stated: Any) -> Self:
+        """Return the fact that truth.json states in the form of this kind.
+
+        Raises:
+            ValueError: if it is impossible.
+
+        """
+
+    @abstractmethod
+    def to_json(self) -> Any:
+        """Return what truth.json states."""
+
+    def refuse_contradiction(self, facts: Facts["TrueFact"]) -> None:
+        """Refuse what another fact contradicts; by default nothing.
+
+        Raises:
+            ValueError: if there is a contradiction.
+
+        """
 
     @abstractmethod
     def renamed(self, names: Renaming) -> Self | None:

@@ -11,7 +11,7 @@ from overheard.core.knowledge import KnownFact
 from overheard.core.parties import Party
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, TrueFact
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.finding import ArmRun, Finding
@@ -49,6 +49,8 @@ class Question(ABC, Generic[C]):
     """The control that its attacks are also run on; None = none."""
     is_about_users: ClassVar[bool] = False
     """Whether it is about the user behind a client; a cohort is then no valid target."""
+    reads: ClassVar[tuple[type[TrueFact], ...]] = ()
+    """The kinds of true facts that its scorer reads; truth.json may state them."""
     gives: ClassVar[tuple[type[KnownFact], ...]] = ()
     """The kinds of facts that its attackers know; see `core.known_facts` and `make_facts`."""
     needs_all_rounds: ClassVar[bool] = False

@@ -14,6 +14,7 @@ from overheard.core.mechanism import Site
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
+from overheard.core.truth import TrueFact
 from overheard.data.dataset import DataSource
 from overheard.findings.number_format import Measure
 from overheard.findings.question import Question, default_question, unknown_question
@@ -121,6 +122,26 @@ def questions() -> Mapping[str, Question[Any]]:
 def question_of_findings(name: str) -> Question[Any]:
     """Return the question that findings name, which need not be installed."""
     return questions().get(name) or unknown_question(name)
+
+
+@cache
+def true_fact_kinds() -> tuple[type[TrueFact], ...]:
+    """Return the kinds of facts that questions read, each once: what truth.json may state.
+
+    Raises:
+        PlanError: if two kinds have the same key.
+
+    """
+    kinds = tuple(dict.fromkeys(kind for one in questions().values() for kind in one.reads))
+    by_key = dict[str, type[TrueFact]]()
+    for kind in kinds:
+        other = by_key.setdefault(kind.key, kind)
+        if other is not kind:
+            raise PlanError(
+                f"{other.__module__} and {kind.__module__} have facts with the key "
+                f"{kind.key!r}: uninstall the package of one of them"
+            )
+    return kinds
 
 
 def row_measure(row: ScoreRow) -> Measure:

@@ -12,13 +12,12 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
-from overheard.archive.ranges import MAX_EXAMPLES, RoundNumber
 from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import Rate, Recipe
-from overheard.core.settings import Settings
+from overheard.core.settings import MAX_EXAMPLES, RoundNumber, Settings
 from overheard.core.task import Task, TaskKind
 from overheard.disk.reading import parse_toml, read_json_text, read_text
 from overheard.recorders.exported_rounds import INFO_FILES

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.findings.question import Question
 from overheard_sizes.claim import LargerHalf
 from overheard_sizes.scorer import LargerHalfScorer
@@ -15,6 +16,7 @@ class LargerHalfQuestion(Question[LargerHalf]):
 
     name = "larger_half"
     source = LargerHalfScorer.source
+    reads = (LabelCounts,)
 
     @property
     def scorer(self) -> LargerHalfScorer:

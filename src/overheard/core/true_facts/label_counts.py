@@ -1,20 +1,48 @@
 """The label counts of clients, and the label shares that their examples are drawn from."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
+from overheard.core.facts import Facts
 from overheard.core.parties import COHORT, Party, client
+from overheard.core.settings import MAX_EXAMPLES, ExampleCount, RoundNumber, Share
+from overheard.core.true_facts.stated import refuse_others, refuse_repetition
 from overheard.core.truth import ByRound, Renaming, TrueFact
 
+SHARES_TOLERANCE = 1e-3
+"""How far the sum of a party's label shares may be from 1, as they may be rounded by hand."""
+
 NOT_REDRAWN: ByRound[Int[Tensor, "partitions classes"]] = MappingProxyType({})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StatedCounts:
+    """The label counts of a client in a round, as truth.json states them."""
+
+    round: RoundNumber
+    party: str
+    labels: Annotated[tuple[ExampleCount, ...], Field(min_length=1)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StatedShares:
+    """The label shares that a client's examples are drawn from, from a round on."""
+
+    party: str
+    round: RoundNumber
+    shares: tuple[Share, ...]
 
 
 @final
@@ -40,6 +68,8 @@ class LabelCounts(TrueFact):
     # Indexed once, as it is looked up for each of many targets.
     _rounds: Mapping[Party, frozenset[int]] = field(init=False, repr=False)
 
+    key = "counts"
+    form = tuple[StatedCounts, ...]
     how_to_get = "the ground truth has no label counts: ask another question, or add the counts"
 
     def __post_init__(self) -> None:
@@ -49,6 +79,36 @@ class LabelCounts(TrueFact):
             rounds[party].add(number)
         by_party = {party: frozenset(numbers) for party, numbers in rounds.items()}
         object.__setattr__(self, "_rounds", by_party)
+
+    @classmethod
+    def from_json(cls, stated: tuple[StatedCounts, ...]) -> "LabelCounts":
+        """Return the counts that truth.json states."""
+        refuse_repetition(cls.key, [f"round {one.round} of {one.party}" for one in stated])
+        refuse_others(cls.key, [one.party for one in stated])
+        for one in stated:
+            if len(one.labels) != len(stated[0].labels):
+                raise ValueError(
+                    f"counts of {one.party} in round {one.round} are of {len(one.labels)} "
+                    f"labels, but the first ones are of {len(stated[0].labels)}"
+                )
+            if sum(one.labels) >= MAX_EXAMPLES:
+                raise ValueError(
+                    f"counts of {one.party} in round {one.round} sum to {sum(one.labels)}, but "
+                    f"at most {MAX_EXAMPLES - 1} examples are possible"
+                )
+        return cls(
+            {
+                (one.round, Party(one.party)): torch.tensor(one.labels, dtype=torch.int64)
+                for one in stated
+            }
+        )
+
+    def to_json(self) -> tuple[StatedCounts, ...]:
+        """Return the counts of each client in each round."""
+        return tuple(
+            StatedCounts(number, party, tuple(counts.tolist()))
+            for (number, party), counts in self.counts.items()
+        )
 
     def rounds_of(self, target: Party) -> frozenset[int]:
         """Return the rounds in which the party trained; any client, for `COHORT`."""
@@ -133,6 +193,8 @@ class DrawnShares(TrueFact):
 
     shares: Mapping[Party, Mapping[int, Float[Tensor, " classes"]]]
 
+    key = "drawn_from"
+    form = tuple[StatedShares, ...]
     how_to_get = (
         "the ground truth does not state the label shares that examples are drawn from: add "
         "them (`drawn_from` in the truth of a recording), or ask another question"
@@ -151,6 +213,49 @@ class DrawnShares(TrueFact):
                 if place == 0 or not torch.equal(one, by_client[place - 1])
             }
         return cls(shares)
+
+    @classmethod
+    def from_json(cls, stated: tuple[StatedShares, ...]) -> "DrawnShares":
+        """Return the shares that truth.json states."""
+        refuse_repetition(cls.key, [f"round {one.round} of {one.party}" for one in stated])
+        refuse_others(cls.key, [one.party for one in stated])
+        shares = defaultdict[Party, dict[int, Tensor]](dict)
+        for one in stated:
+            total = math.fsum(one.shares)
+            if abs(total - 1) > SHARES_TOLERANCE:
+                raise ValueError(
+                    f"drawn_from states shares of {one.party} in round {one.round} that sum to "
+                    f"{total:.6g}: shares sum to 1"
+                )
+            shares[Party(one.party)][one.round] = torch.tensor(one.shares, dtype=torch.float64)
+        return cls(shares)
+
+    def to_json(self) -> tuple[StatedShares, ...]:
+        """Return the shares of each client where they change."""
+        return tuple(
+            StatedShares(party, number, tuple(stated[number].tolist()))
+            for party, stated in self.shares.items()
+            for number in sorted(stated)
+        )
+
+    def refuse_contradiction(self, facts: Facts[TrueFact]) -> None:
+        """Refuse shares that no label counts are drawn from.
+
+        Raises:
+            ValueError: if there are some.
+
+        """
+        counts = facts.get(LabelCounts) or LabelCounts({})
+        for party, stated in self.shares.items():
+            last = max(counts.rounds_of(party), default=-1)
+            for number, shares in stated.items():
+                if number > last:
+                    raise ValueError(
+                        f"drawn_from states shares of {party} in round {number}, but there are "
+                        "no label counts that they apply to"
+                    )
+                if len(shares) != len(counts.counts[last, party]):
+                    raise ValueError(f"drawn_from needs one share per label, for {party}")
 
     def applying_to(self, counts: LabelCounts) -> "DrawnShares":
         """Return the shares of clients up to the last round with label counts of each."""

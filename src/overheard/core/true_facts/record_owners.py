@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Annotated, final
+
+from pydantic import Field
 
 from overheard.core.parties import COHORT, Party
+from overheard.core.settings import RecordIndex
+from overheard.core.true_facts.stated import MAX_NAME_LENGTH, refuse_others
 from overheard.core.truth import Renaming, TrueFact
 
 
@@ -17,19 +21,34 @@ class RecordOwners(TrueFact):
         members: by client, the indices of its candidate records.
         excluded: indices of candidate records that count as neither members nor non-members:
             those of observers, and those of unknown membership.
-        digest: digest of the list of candidate records; "" = unknown.
 
     """
 
     members: Mapping[Party, tuple[int, ...]]
     excluded: frozenset[int] = frozenset()
-    digest: str = ""
 
+    key = "members"
+    form = Mapping[str, tuple[RecordIndex, ...]]
     how_to_get = (
         "the ground truth does not state which records clients trained on: draw candidate "
         "records (data.candidates in a plan, `members` in the truth of a recording), or ask "
         "another question"
     )
+
+    @classmethod
+    def from_json(cls, stated: Mapping[str, tuple[int, ...]]) -> "RecordOwners":
+        """Return the owners that truth.json states."""
+        refuse_others(cls.key, stated)
+        for party, indices in stated.items():
+            if len({*indices}) < len(indices):
+                raise ValueError(
+                    f"members of {party} must be distinct indices of records, from 0"
+                )
+        return cls({Party(client): indices for client, indices in stated.items()})
+
+    def to_json(self) -> Mapping[Party, tuple[int, ...]]:
+        """Return the indices of records by client."""
+        return self.members
 
     def members_of(self, target: Party) -> tuple[int, ...]:
         """Return indices of the records a party trains on; those of any client for `COHORT`."""
@@ -44,3 +63,31 @@ class RecordOwners(TrueFact):
         members = names.rename_parties(self.members)
         dropped = [places for party, places in self.members.items() if party not in members]
         return replace(self, members=members, excluded=self.excluded.union(*dropped))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordsDigest(TrueFact):
+    """The digest of the list of candidate records, which tells whether a plan has the same."""
+
+    digest: str
+
+    key = "canaries"
+    form = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")]
+    how_to_get = (
+        "the ground truth has no digest of the candidate records: take the truth.json that "
+        "`overheard canaries` wrote"
+    )
+
+    @classmethod
+    def from_json(cls, stated: str) -> "RecordsDigest":
+        """Return the digest that truth.json states."""
+        return cls(stated)
+
+    def to_json(self) -> str:
+        """Return the digest."""
+        return self.digest
+
+    def renamed(self, names: Renaming) -> "RecordsDigest":
+        """Return the digest as it is: it depends on no client."""
+        return self

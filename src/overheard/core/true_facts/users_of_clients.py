@@ -6,6 +6,7 @@ from typing import final
 
 from overheard.core.errors import NeedsError
 from overheard.core.parties import Party
+from overheard.core.true_facts.stated import refuse_others, refuse_unprintable
 from overheard.core.truth import Renaming, TrueFact
 
 
@@ -16,6 +17,8 @@ class UsersOfClients(TrueFact):
 
     users: Mapping[Party, str]
 
+    key = "users"
+    form = Mapping[str, str]
     how_to_get = (
         "the ground truth has no users of clients: assign users to clients (data.people in a "
         "plan, `users` in the truth of a recording), or ask another question"
@@ -35,6 +38,17 @@ class UsersOfClients(TrueFact):
                 "question"
             )
         return self.users[target]
+
+    @classmethod
+    def from_json(cls, stated: Mapping[str, str]) -> "UsersOfClients":
+        """Return the users that truth.json states."""
+        refuse_others(cls.key, stated)
+        refuse_unprintable("user", stated.values())
+        return cls({Party(client): user for client, user in stated.items()})
+
+    def to_json(self) -> Mapping[Party, str]:
+        """Return the user by client."""
+        return self.users
 
     def renamed(self, names: Renaming) -> "UsersOfClients":
         """Return the users of the clients by their new names."""

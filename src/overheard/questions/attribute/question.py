@@ -8,6 +8,8 @@ from typing import final
 
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
@@ -29,6 +31,7 @@ class AttributeQuestion(Question[Attribute]):
     name = "attribute"
     source = AttributeScorer.source
     measures = MEASURES
+    reads = (UsersOfClients, Attributes)
     gives = (KnownUsers,)
     margins = MappingProxyType({"accuracy": 0.10})
     control = "permutation"

@@ -8,6 +8,7 @@ from typing import final
 
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
@@ -31,6 +32,7 @@ class IdentityQuestion(Question[Identity]):
     name = "identity"
     source = IdentityScorer.source
     measures = MEASURES
+    reads = (UsersOfClients,)
     gives = (KnownUsers,)
     margins = MappingProxyType({"top1": 0.05})
     control = "permutation"

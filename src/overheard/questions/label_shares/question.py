@@ -31,6 +31,7 @@ class LabelSharesQuestion(Question[LabelShares]):
     name = "label_shares"
     source = LabelSharesScorer.source
     measures = MEASURES
+    reads = (LabelCounts,)
     needs_redrawn_partitions = True
     needs_classes = True
     margins = MappingProxyType({"l1": 0.10, "l1_of_cohort": 0.05})

@@ -8,6 +8,7 @@ from typing import final
 
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.findings.controlled_findings import control_mean
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
@@ -32,6 +33,7 @@ class SameSenderQuestion(Question[SameSender]):
     name = "same_sender"
     source = SameSenderScorer.source
     measures = MEASURES
+    reads = (UsersOfClients,)
     gives = (KnownUsers,)
     advice_without_pairings = "take more rounds"
     margins = MappingProxyType({"average_precision": 0.05})

@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import final
 
 from overheard.core.seeds import Seed
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
+from overheard.core.true_facts.shifts import Shifts
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
@@ -26,6 +28,7 @@ class ShiftQuestion(Question[Shift]):
     name = "shift"
     source = ShiftScorer.source
     measures = MEASURES
+    reads = (LabelCounts, DrawnShares, Shifts)
     advice_without_pairings = (
         'simulate clients that shift (data.shifts), with data.exchanges = "natural"'
     )

@@ -16,8 +16,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import describe_validation_error
-from overheard.archive.ranges import MAX_EXAMPLES
 from overheard.core.errors import TranscriptError
+from overheard.core.settings import MAX_EXAMPLES
 from overheard.disk.reading import read_json_text
 from overheard.recorders.import_info import MAX_TEXT_LENGTH
 

@@ -37,6 +37,7 @@ from overheard.linkage.known_updates import (
 )
 from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
 from overheard.plans.plan import UNDEFENDED
+from overheard.plans.registries import true_fact_kinds
 from overheard.questions.identity.estimators.user_classes import build_user_classes
 from overheard.questions.identity.statistics.ranking import Ranking
 from overheard.statistics.estimate import Estimate
@@ -174,7 +175,7 @@ def observe_runs(runs: StudyRuns, name: str) -> Mapping[int, ServerObservation]:
         seed: ServerObservation(
             runs.transcript(name, UNDEFENDED, seed).seen_by(*plan.threats[0].observer_parties),
             attacker_knowledge(undefended, plan.threats[0], inputs.for_attackers(seed)),
-            read_truth(audit_folder.run_path(UNDEFENDED, seed))
+            read_truth(audit_folder.run_path(UNDEFENDED, seed), true_fact_kinds())
             .facts.need(UsersOfClients)
             .users,
         )
