@@ -37,7 +37,7 @@ name = "even"
 defenses = ["even_norm"]
 
 [[threats]]
-attacks = [{ kind = "update_norm", certainty = 0.9 }]
+attacks = [{ kind = "update_norm", certainty = 0.9 }, "stated_size"]
 by_round = false
 """
 
@@ -94,8 +94,9 @@ def audited(site: Site) -> Path:
 def test_audits_its_question_with_its_defense(audited: Path) -> None:
     document = json.loads((audited / "findings.json").read_text())
     findings = document["findings"]
-    # Four clients in each of two arms.
-    assert len(findings) == 8
+    # Two attacks on four clients in each of two arms; one knows the median size.
+    assert len(findings) == 16
+    assert not document["refusals"]
     assert {finding["question"] for finding in findings} == {"larger_half"}
     assert {score["name"] for finding in findings for score in finding["scores"]} == {
         "brier",
@@ -128,7 +129,7 @@ def test_the_list_names_the_origin_of_parts_and_warns_once_of_a_broken_one(
     assert result.returncode == 0, result.stderr
     lines = [line.strip() for line in result.stdout.splitlines()]
     assert "update_norm" in lines
-    assert lines.count("from overheard-sizes 1.2") == 1
+    assert lines.count("from overheard-sizes 1.2") == 2
     (warning,) = result.stderr.splitlines()
     assert warning.startswith("overheard: broken-thing 0.1: ")
     assert "'no_such' (no_such_module:Attack)" in warning

@@ -1,7 +1,7 @@
 """The plugins of this package satisfy Overheard's contracts and find planted leaks."""
 
 import pytest
-from overheard_sizes.attack import UpdateNorm
+from overheard_sizes.attack import StatedSize, UpdateNorm
 from overheard_sizes.checks import LargerHalfChecks
 from overheard_sizes.claim import LargerHalf
 from overheard_sizes.defense import EvenNorm
@@ -11,8 +11,9 @@ from overheard_sizes.scorer import LargerHalfScorer
 from overheard.testing import check_attack, check_defense, check_question, check_scorer
 
 
-def test_the_attack_finds_the_leak_and_nothing_behind_the_defense() -> None:
-    check_attack(UpdateNorm(), LargerHalfChecks())
+@pytest.mark.parametrize("attack", [UpdateNorm(), StatedSize()])
+def test_attacks_find_the_leak_and_nothing_behind_the_defense(attack) -> None:
+    check_attack(attack, LargerHalfChecks())
 
 
 def test_the_defense_satisfies_its_contract() -> None:

@@ -15,7 +15,7 @@ FORBIDDEN_MODULES = (
 )
 """Modules that no attack may load, with all their submodules."""
 
-FORBIDDEN_QUESTION_PARTS = ("checks", "pages", "question", "scorer", "statistics")
+FORBIDDEN_QUESTION_PARTS = ("checks", "pages", "question", "scorer", "statistics", "true_facts")
 """Parts of Overheard's questions that no attack may load."""
 
 _PROGRAM = """

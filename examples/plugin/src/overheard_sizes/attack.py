@@ -1,4 +1,4 @@
-"""An attack on client sizes: larger clients take more steps, so their updates are longer."""
+"""Attacks on client sizes: by the length of updates, and by the sizes that they state."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,13 @@ from typing import ClassVar, final
 
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import UPDATES, Need
+from overheard.core.needs import UPDATES, Need, need_to_know
 from overheard.core.parties import Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.settings import Share
 from overheard.core.view import View
 from overheard_sizes.claim import LargerHalf
+from overheard_sizes.known_facts import MedianSize
 
 
 def _senders(view: View) -> list[Party]:
@@ -31,6 +32,8 @@ OTHERS = Need(
 @dataclass(frozen=True, slots=True)
 class UpdateNorm(Attack[LargerHalf]):
     """Claims that a client is in the larger half if its updates are longer than most.
+
+    Larger clients take more steps.
 
     Args:
         certainty: probability that is claimed for longer updates; shorter ones get the rest,
@@ -60,6 +63,33 @@ class UpdateNorm(Attack[LargerHalf]):
         if isclose(length, middle, rel_tol=1e-5):
             return 0.5
         return self.certainty if length > middle else 1 - self.certainty
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StatedSize(Attack[LargerHalf]):
+    """Compares the number of examples that an update states with the known median.
+
+    It needs no update of others.
+    """
+
+    name: ClassVar[str] = "stated_size"
+    claim_type: ClassVar = LargerHalf
+    needs: ClassVar = frozenset({UPDATES, need_to_know(MedianSize)})
+    source: ClassVar[str] = "an example: updates state the weight of their client in the mean"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LargerHalf]:
+        """Claim what the last stated number of each target says."""
+        middle = knowledge.facts.need(MedianSize).examples
+        stated = {
+            target: list(view.updates(target).values())[-1].examples for target in targets
+        }
+        return {
+            target: LargerHalf(0.5 if size is None else float(size >= middle))
+            for target, size in stated.items()
+        }
 
 
 def _mean_length(view: View, sender: Party) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import final
 
 from overheard.core.defense import DefenseContext
@@ -12,6 +13,7 @@ from overheard.testing.planted_labels import simulate_one_round
 from overheard.testing.trial import PlantedRun, QuestionChecks
 from overheard_sizes.claim import LargerHalf
 from overheard_sizes.defense import EvenNorm
+from overheard_sizes.known_facts import MedianSize
 from overheard_sizes.scorer import LargerHalfScorer
 
 SIZES = ((60, 4, 4, 4), (4, 20, 4, 4), (4, 4, 80, 4), (4, 4, 4, 12))
@@ -29,11 +31,13 @@ class LargerHalfChecks(QuestionChecks):
 
     def leaky_runs(self) -> Sequence[PlantedRun]:
         """Return a run whose updates are the longer, the more examples a client has."""
-        return (simulate_one_round(SIZES),)
+        run = simulate_one_round(SIZES)
+        known = run.knowledge.facts.having(MedianSize(median(map(sum, SIZES))))
+        return (replace(run, knowledge=replace(run.knowledge, facts=known)),)
 
     def leak_free_runs(self) -> Sequence[PlantedRun]:
         """Return the same run with updates of equal length."""
-        run, defense = simulate_one_round(SIZES), EvenNorm()
+        (run,), defense = self.leaky_runs(), EvenNorm()
         messages = [
             replace(
                 one,
