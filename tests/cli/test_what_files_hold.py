@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "what-files-hold.md"
 
 NOT_ALWAYS = {
     "transcript/ended.json", "node_names.json", "run_config.json", "bank/*.safetensors",
-    "followed.json", "in-use.json", "purged.json", "check.sarif",
+    "followed.json", "in-use.json", "purged.json", "check.sarif", "pictures.html",
 }  # fmt: skip
 """Files of the page that this audit does not write."""
 

@@ -12,3 +12,12 @@ def test_a_plan_without_a_release_has_no_such_table() -> None:
     told = parse_plan(text + CONTACT, "plan")
     assert told.release.contact == "dpo@example.org"
     assert 'contact = "dpo@example.org"' in told.toml()
+
+
+def test_pictures_are_asked_for_in_a_table_that_changes_no_claim() -> None:
+    plan = built_in_plan()
+    assert "[report]" not in plan.toml()
+    asked = parse_plan(plan.toml() + "\n[report]\npictures = true\n", "plan")
+    assert asked.report.pictures
+    assert parse_plan(asked.toml(), "again") == asked
+    assert asked.without_release() == plan.without_release()

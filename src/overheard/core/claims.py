@@ -45,6 +45,14 @@ class Claim(ABC):
         """Return the probability that no candidate is the true one; None = not given."""
         return None
 
+    def pictures(self) -> tuple["Picture", ...]:
+        """Return the pictures that the claim shows, such as reconstructed examples; () = none.
+
+        What they are made of is in the fields of the claim, and so stored with it. They are
+        drawn only where a plan asks for it, and leave the folder of an audit with no command.
+        """
+        return ()
+
     def doubt(self) -> str | None:
         """Return why the attack does not trust its own intervals; None = it found no reason.
 
@@ -142,6 +150,29 @@ class Interval:
         """Check that each lower end is at most the upper end."""
         if len(self.low) != len(self.high) or not all(map(float.__le__, self.low, self.high)):
             raise ClaimError(f"intervals need low <= high, got {self.low}, {self.high}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A picture that a claim shows.
+
+    Args:
+        name: what it shows.
+        pixels: the brightness (0..1) of one channel, or of red, green and blue.
+
+    """
+
+    name: str
+    pixels: Float[Tensor, "channels height width"]
+
+    def __post_init__(self) -> None:
+        """Check the number of channels and the brightness."""
+        pixels = self.pixels
+        if pixels.ndim != 3 or pixels.shape[0] not in (1, 3) or pixels.numel() == 0:
+            shape = tuple(pixels.shape)
+            raise ClaimError(f"a picture has 1 or 3 channels, rows and columns, got {shape}")
+        if not bool(((pixels >= 0) & (pixels <= 1)).all()):
+            raise ClaimError(f"the picture {self.name!r} has a brightness outside of 0 to 1")
 
 
 def check_candidates(candidates: tuple[str, ...], scores: Float[Tensor, " candidates"]) -> None:

@@ -6,7 +6,7 @@ from typing import Literal, Self, final
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accounting.accountant import AccountedMechanism
-from overheard.core.claims import Claim, LearningCurve, Timeline
+from overheard.core.claims import Claim, LearningCurve, Picture, Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Score
 from overheard.core.task import Utility
@@ -83,6 +83,7 @@ class ClaimRow:
             None = it found no reason.
         learning_curve: the attacker's own error by number of virtual clients; None = not
             measured.
+        pictures: what it shows; () also where the plan asks for no pictures.
 
     """
 
@@ -94,9 +95,10 @@ class ClaimRow:
     timeline: Timeline | None = None
     doubt: str | None = None
     learning_curve: LearningCurve | None = None
+    pictures: tuple[Picture, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
-    def of(cls, claim: Claim) -> Self:
+    def of(cls, claim: Claim, *, with_pictures: bool = False) -> Self:
         """Return the row of a claim on any question."""
         interval = claim.interval()
         return cls(
@@ -108,6 +110,7 @@ class ClaimRow:
             claim.timeline(),
             claim.doubt(),
             claim.learning_curve(),
+            claim.pictures() if with_pictures else (),
         )
 
 

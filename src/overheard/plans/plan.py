@@ -43,7 +43,7 @@ from overheard.plans.registries import (
     question_of_attack,
     questions,
 )
-from overheard.plans.release_plan import ReleasePlan
+from overheard.plans.release_plan import ReleasePlan, ReportPlan
 from overheard.plans.strict_model import StrictModel, check_unique, parse_toml, read_toml
 from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 
@@ -324,6 +324,14 @@ class ThreatPlan(StrictModel):
         )
 
 
+_WITHOUT_CLAIMS: Mapping[str, StrictModel] = {
+    "report": ReportPlan(),
+    "release": ReleasePlan(),
+    "recording": RecordingPlan(),
+}
+"""The tables of a plan that change no claim, with their defaults."""
+
+
 class Plan(StrictModel):
     """The plan of an audit: every arm is simulated with every seed and audited by every threat.
 
@@ -341,6 +349,7 @@ class Plan(StrictModel):
             to you. Where every attack's gain is shown to be below it, the verdict is "no leak
             above" this margin. Such a margin never hides a leak that is found. Scores that are
             not given keep the margin of their question: see docs/statistics.md.
+        report: what the report shows; it changes no result.
         release: who answers for the results, and what they are for; it changes no result.
         recording: what you state of the recording that is audited.
 
@@ -353,6 +362,7 @@ class Plan(StrictModel):
     arms: Annotated[tuple[ArmPlan, ...], Field(validate_default=True)] = ()
     threats: Annotated[tuple[ThreatPlan, ...], Field(min_length=1)]
     margins: Mapping[str, Margin] = Field(default_factory=dict)
+    report: ReportPlan = ReportPlan()
     release: ReleasePlan = ReleasePlan()
     recording: RecordingPlan = RecordingPlan()
 
@@ -480,17 +490,17 @@ class Plan(StrictModel):
         return tuple(dict.fromkeys(kind for one in self.questions() for kind in one.gives))
 
     def without_release(self) -> "Plan":
-        """Return the plan without what changes no claim: its release, and the recording's.
+        """Return the plan without what changes no claim: report, release, the recording's.
 
         The same claims may be released anew, to somebody else, or be accepted after all.
         """
-        return self.model_copy(update={"release": ReleasePlan(), "recording": RecordingPlan()})
+        return self.model_copy(update=_WITHOUT_CLAIMS)
 
     def toml(self) -> str:
         """Return the plan as TOML with all defaults, which is read back as the same plan."""
         content = self.model_dump(exclude_none=True)
-        for name in ("release", "recording"):
-            if not content[name]:
+        for name, default in _WITHOUT_CLAIMS.items():
+            if getattr(self, name) == default:
                 del content[name]
         return tomli_w.dumps(content)
 

@@ -1,4 +1,4 @@
-"""What a plan says of the release of its results, for the report and the evidence."""
+"""What a plan says of its report, and of the release of its results."""
 
 from typing import Annotated
 
@@ -13,6 +13,18 @@ Line = Annotated[str, Field(min_length=1, max_length=500)]
 def _check_retention(text: str) -> str:
     parse_retention(text)
     return text
+
+
+class ReportPlan(StrictModel):
+    """What the report of an audit shows; it changes no result.
+
+    Args:
+        pictures: whether to write `pictures.html`, with the pictures that attacks reconstruct
+            from the data of clients, and the true ones. It is as sensitive as the data.
+
+    """
+
+    pictures: bool = False
 
 
 class ReleasePlan(StrictModel):

@@ -9,6 +9,7 @@ from overheard.findings.audit import Audit
 from overheard.report.evidence.digests import write_digests
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
+from overheard.report.pictures import PICTURES_FILE, render_pictures
 
 REPORT_FILES = ("findings.json", "findings.csv", "report.html", "plan.toml")
 """Files whose digests are written; the plan is there if `overheard audit` made the folder."""
@@ -21,6 +22,7 @@ DATA_FILES = ("findings.json", "findings.csv", "digests.json")
 def write_report(audit: Audit, folder: Path) -> None:
     """Write `findings.json`, `findings.csv` and `report.html`, each completely or not at all.
 
+    It writes `pictures.html`, too, if the plan asks for pictures and there are any.
     Last it writes `digests.json`, with which `overheard verify` finds later changes. The same
     audit gives the same bytes.
 
@@ -37,6 +39,7 @@ def write_report(audit: Audit, folder: Path) -> None:
     write_text(folder / "findings.csv", as_csv(audit), inside=folder)
     digest = sha256(findings.encode("utf-8")).hexdigest()
     write_text(folder / "report.html", render_page(audit, digest), inside=folder)
+    _write_pictures(audit, folder)
     write_digests(folder, REPORT_FILES)
 
 
@@ -57,3 +60,13 @@ def write_interim_report(audit: Audit, folder: Path) -> None:
     for name in DATA_FILES:
         remove_file(folder / name, inside=folder)
     write_text(folder / "report.html", render_page(audit), inside=folder)
+    _write_pictures(audit, folder)
+
+
+def _write_pictures(audit: Audit, folder: Path) -> None:
+    """Write the pictures of claims; remove those of an earlier audit if there are none."""
+    path = folder / PICTURES_FILE
+    if page := render_pictures(audit):
+        write_text(path, page, inside=folder)
+    else:
+        remove_file(path, inside=folder)

@@ -25,9 +25,9 @@ from overheard.auditing.cells.claim_store import (
     NoClaimStore,
     encode_cell_claims,
 )
-from overheard.core.claims import Claim, Interval, LearningCurve, Timeline
+from overheard.core.claims import Claim, Interval, LearningCurve, Picture, Timeline
 from overheard.core.errors import ClaimError, OutputError
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, SERVER, client
 from overheard.findings.finding import Cell
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
@@ -151,7 +151,7 @@ def test_numbers_are_stored_bit_for_bit(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Picture(Claim):
+class Scan(Claim):
     """A claim with a private tensor that is none of its numbers."""
 
     score: float
@@ -164,7 +164,7 @@ class Picture(Claim):
 
 
 def test_a_tensor_that_is_no_number_of_the_claim_is_stored_beside_it(tmp_path: Path):
-    store, picture = FolderClaimStore(tmp_path), Picture(math.inf, torch.rand(3, 4))
+    store, picture = FolderClaimStore(tmp_path), Scan(math.inf, torch.rand(3, 4))
     store.save(cell_claims(picture))
     with safe_open(only_file(tmp_path), framework="pt") as file:
         assert torch.equal(file.get_tensor("0"), picture.pixels)
@@ -173,13 +173,13 @@ def test_a_tensor_that_is_no_number_of_the_claim_is_stored_beside_it(tmp_path: P
 def test_refuses_a_claim_that_cannot_be_stored(tmp_path: Path):
     with pytest.raises(ClaimError, match="a set cannot be stored: use numbers"):
         FolderClaimStore(tmp_path).save(
-            cell_claims(Picture(0.0, torch.rand(1, 1), {1}))  # type: ignore[arg-type]
+            cell_claims(Scan(0.0, torch.rand(1, 1), {1}))  # type: ignore[arg-type]
         )
     assert not list(tmp_path.iterdir())
 
 
 def test_refuses_a_claim_that_would_be_another_one_once_it_is_read(tmp_path: Path):
-    picture = Picture(torch.tensor(0.7), torch.rand(1, 1))  # type: ignore[arg-type]
+    picture = Scan(torch.tensor(0.7), torch.rand(1, 1))  # type: ignore[arg-type]
     with pytest.raises(ClaimError, match=r"could not be read again.*expected a .*float"):
         FolderClaimStore(tmp_path).save(cell_claims(picture))
     assert not list(tmp_path.iterdir())
@@ -187,25 +187,25 @@ def test_refuses_a_claim_that_would_be_another_one_once_it_is_read(tmp_path: Pat
 
 def test_refuses_a_tensor_without_plain_numbers(tmp_path: Path):
     with pytest.raises(ClaimError, match="a tensor without plain numbers cannot be stored"):
-        FolderClaimStore(tmp_path).save(cell_claims(Picture(0.0, torch.eye(2).to_sparse())))
+        FolderClaimStore(tmp_path).save(cell_claims(Scan(0.0, torch.eye(2).to_sparse())))
 
 
 def test_tensors_that_share_memory_are_stored(tmp_path: Path):
     store, pixels = FolderClaimStore(tmp_path), torch.rand(4, 4)
-    first, second = Picture(0.0, pixels), Picture(0.0, pixels[:2])
+    first, second = Scan(0.0, pixels), Scan(0.0, pixels[:2])
     about = {
         client(number): TargetClaim(one, {}, (0,)) for number, one in enumerate((first, second))
     }
     store.save(CellClaims(CELL, about, {}))
-    loaded = store.load(CELL, Picture)
+    loaded = store.load(CELL, Scan)
     assert loaded is not None
     assert are_equal(loaded.claims, about)
 
 
 def test_numbers_of_numpy_are_stored(tmp_path: Path):
     store = FolderClaimStore(tmp_path)
-    store.save(cell_claims(Picture(np.float64(0.5), torch.rand(1, 1))))
-    loaded = store.load(CELL, Picture, "code")
+    store.save(cell_claims(Scan(np.float64(0.5), torch.rand(1, 1))))
+    loaded = store.load(CELL, Scan, "code")
     assert loaded is not None
     assert loaded.claims[client(0)].claim.numbers() == (0.5,)
 
@@ -321,3 +321,30 @@ def test_refuses_tensors_on_which_a_claim_fails(tmp_path: Path):
     with_new_digest(path)
     with pytest.raises(OutputError, match="delete the file"):
         store.load(CELL, Membership, "code")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Redrawn(Claim):
+    """A claim that is a picture."""
+
+    shown: tuple[Picture, ...]
+
+    def numbers(self) -> tuple[float, ...]:
+        return ()
+
+    def pictures(self) -> tuple[Picture, ...]:
+        return self.shown
+
+
+def test_pictures_are_stored_with_the_claim_and_with_whom_it_is_about(tmp_path: Path) -> None:
+    store, pixels = FolderClaimStore(tmp_path), torch.rand(3, 4, 5)
+    together = (client(0), client(1))
+    claim = TargetClaim(Redrawn((Picture("a cat", pixels),)), {}, (0, 1), together)
+    store.save(CellClaims(CELL, {COHORT: claim}, {}))
+    found = store.load(CELL, Redrawn)
+    assert found is not None
+    assert found.claims[COHORT].together == together
+    (picture,) = found.claims[COHORT].claim.pictures()
+    assert picture.name == "a cat"
+    assert torch.equal(picture.pixels, pixels)

@@ -31,7 +31,8 @@ def audited(tmp_path: Path) -> Path:
     """A folder with everything that an audit writes, and a note of its user."""
     folder = tmp_path / "audit"
     inner = ("cells/1.safetensors", "bank/2.safetensors", "runs/none-seed0/truth.json")
-    for name in (*KEPT, *inner, "followed.json", "evidence/annex.pdf", "notes.txt"):
+    outer = ("followed.json", "pictures.html", "evidence/annex.pdf", "notes.txt")
+    for name in (*KEPT, *inner, *outer):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"12345")
     return folder
@@ -48,8 +49,10 @@ def record(folder: Path) -> Path:
 def test_removes_all_but_results_and_notes_and_counts_it(audited: Path):
     planned = plan_purge(audited)
     sizes = {one.name: (one.files, one.bytes) for one in planned.entries}
-    assert sizes == dict.fromkeys(("cells", "bank", "runs", "followed.json"), (1, 5))
-    assert planned.bytes == 20
+    assert sizes == dict.fromkeys(
+        ("cells", "bank", "runs", "followed.json", "pictures.html"), (1, 5)
+    )
+    assert planned.bytes == 25
     assert planned.kept == tuple(sorted((*KEPT, "evidence", "notes.txt")))
     carry_out(planned, TODAY)
     left = {one.name for one in audited.iterdir()}

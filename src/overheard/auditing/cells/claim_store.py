@@ -3,8 +3,8 @@
 A file is a safetensors file: its tensors are those of the claims, and its metadata hold the
 rest as JSON, with the digest of the file (`archive.self_digest`). The claims stay in the folder
 of the audit. What is handed on, such as findings.json, has only their numbers
-(`Claim.numbers`): tensors that a claim holds besides, such as reconstructed pictures, are
-private to whoever has the folder.
+(`Claim.numbers`): tensors that a claim holds besides, such as those of its pictures
+(`Claim.pictures`), are private to whoever has the folder.
 """
 
 import json

@@ -110,11 +110,10 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
             those of another, so that generators need not hold all in memory.
 
     """
-    records, scored = list[ArmRun](), list[Scored]()
+    records, scored, plan = list[ArmRun](), list[Scored](), subject.plan
     for run in runs:
         records.append(run.record)
-        scored += map(score_claims, run.claims)
-    plan = subject.plan
+        scored += [score_claims(one, with_pictures=plan.report.pictures) for one in run.claims]
     return with_verdicts(
         Audit(
             title=plan.title,
@@ -139,12 +138,18 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
     )
 
 
-def score_claims(claims: ClaimsOfThreat) -> Scored:
-    """Score the claims of a threat about a run; without a truth they stay unchecked."""
+def score_claims(claims: ClaimsOfThreat, *, with_pictures: bool = False) -> Scored:
+    """Score the claims of a threat about a run; without a truth they stay unchecked.
+
+    Args:
+        claims: the claims.
+        with_pictures: whether findings hold the pictures of claims, which take memory.
+
+    """
     findings, refusals = list[Finding](), list[Refusal]()
     unscored = set[str]()
     for one in claims.cells:
-        cell, scored = one.cell, _score_cell(one, claims.truth, claims.rounds)
+        cell, scored = one.cell, _score_cell(one, claims, with_pictures)
         if cell.rounds == claims.rounds and one.claims and not scored.findings:
             unscored.add(cell.attack)
         elif cell.rounds != claims.rounds and cell.attack in unscored:
@@ -155,7 +160,7 @@ def score_claims(claims: ClaimsOfThreat) -> Scored:
     return Scored(tuple(findings), tuple(refusals))
 
 
-def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...]) -> Scored:
+def _score_cell(claims: CellClaims, threat: ClaimsOfThreat, with_pictures: bool) -> Scored:
     """Return the findings and refusals of a cell."""
     cell, question = claims.cell, questions()[claims.cell.question]
     refusals = [
@@ -166,7 +171,7 @@ def _score_cell(claims: CellClaims, truth: ThreatTruth, rounds: tuple[int, ...])
     for target, claimed in claims.claims.items():
         about = claimed.together or (target,)
         try:
-            findings.append(_finding(cell, target, claimed, question, truth, rounds))
+            findings.append(_finding(cell, target, claimed, question, threat, with_pictures))
         except NeedsError as error:
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.
@@ -186,13 +191,14 @@ def _finding(
     claimed: TargetClaim,
     # Any: a question has claims of its own.
     question: Question[Any],
-    truth: ThreatTruth,
-    rounds: tuple[int, ...],
+    threat: ClaimsOfThreat,
+    with_pictures: bool,
 ) -> Finding:
+    truth = threat.truth
     unchecked = Finding(
         cell,
         claimed.together or (target,),
-        ClaimRow.of(claimed.claim),
+        ClaimRow.of(claimed.claim, with_pictures=with_pictures),
         guesses={name: one.numbers() for name, one in claimed.guesses.items()},
         sent_rounds=claimed.sent_rounds,
         client=truth.clients.get(target, ""),
@@ -205,11 +211,11 @@ def _finding(
     users = truth.truth.facts.get(UsersOfClients)
     return replace(
         unchecked,
-        true=ClaimRow.of(true),
+        true=ClaimRow.of(true, with_pictures=with_pictures),
         scores=scorer.score(claimed.claim, true, guesses),
         guesses={},
         fits=question.redrawn_fits(claimed.claim, truth.redrawn(), target, cell.rounds)
-        if truth.redrawn is not None and cell.rounds == rounds
+        if truth.redrawn is not None and cell.rounds == threat.rounds
         else (),
         true_user=None if users is None else users.users.get(target),
     )

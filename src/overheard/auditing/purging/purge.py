@@ -21,8 +21,10 @@ from overheard.core.errors import OutputError, TranscriptError
 from overheard.disk.folder_lock import lock_folder
 from overheard.disk.folders import remove_file, remove_folder
 
-MESSAGES_OF_AUDIT = ("cells", "bank", "runs", "followed.json")
-"""What an audit stores to be resumed: claims, simulations, and runs with messages and truth."""
+MESSAGES_OF_AUDIT = ("cells", "bank", "runs", "followed.json", "pictures.html")
+"""What an audit stores to be resumed: claims, simulations, and runs with messages and truth.
+
+Pictures of claims are removed with them."""
 
 RESULTS_OF_AUDIT = (
     "report.html", "findings.json", "findings.csv", "digests.json", "plan.toml", "evidence",
