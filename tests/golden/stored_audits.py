@@ -195,8 +195,7 @@ def _stored_truth(claims: ClaimsOfThreat) -> _Truth | None:
     truth = claims.truth.truth
     if truth is None:
         return None
-    assert claims.truth.redrawn is not None
-    facts = claims.truth.redrawn().facts
+    facts = truth.facts
     # Only their words are compared with claims; pictures would need many bytes.
     has_words = any(cell.cell.question == "words" for cell in claims.cells)
     counts = facts.get(LabelCounts) or LabelCounts({})
@@ -235,7 +234,7 @@ def _cell_claims(cell: Cell, store: FolderClaimStore) -> CellClaims:
 
 def _threat_truth(threat: _Threat) -> ThreatTruth:
     if threat.truth is None:
-        return ThreatTruth(None, None, threat.clients)
+        return ThreatTruth(None, threat.clients)
     stored = threat.truth
     shares = defaultdict[Party, dict[int, Tensor]](dict)
     for (number, party), one in stored.drawn_from.items():
@@ -249,12 +248,10 @@ def _threat_truth(threat: _Threat) -> ThreatTruth:
         RecordsDigest(stored.candidates_digest),
     ]
     if stored.has_label_counts:
-        facts.append(LabelCounts(stored.counts))
+        redrawn = {key: counts.long() for key, counts in stored.redrawn_counts.items()}
+        facts.append(LabelCounts(stored.counts, redrawn))
     truth = GroundTruth(Facts(tuple(facts)), stored.accuracy, stored.partition)
-    redrawn = {key: counts.long() for key, counts in stored.redrawn_counts.items()}
-    return ThreatTruth(
-        truth, lambda: truth.having(LabelCounts(stored.counts, redrawn)), threat.clients
-    )
+    return ThreatTruth(truth, threat.clients)
 
 
 def _archive(folder: Path) -> bytes:

@@ -59,14 +59,11 @@ def changed_cells(
 def changed_truth(
     attacked: AttackedAudit, change: Callable[[GroundTruth], GroundTruth]
 ) -> AttackedAudit:
-    """Return stored claims with other truths, and what follows of those drawn anew."""
+    """Return stored claims with other truths."""
 
     def change_one(one: ClaimsOfThreat) -> ClaimsOfThreat:
-        truth, redrawn = one.truth.truth, one.truth.redrawn
-        assert truth is not None
-        assert redrawn is not None
-        changed = replace(one.truth, truth=change(truth), redrawn=lambda: change(redrawn()))
-        return replace(one, truth=changed)
+        assert one.truth.truth is not None
+        return replace(one, truth=replace(one.truth, truth=change(one.truth.truth)))
 
     return changed_claims(attacked, change_one)
 

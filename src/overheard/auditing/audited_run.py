@@ -13,22 +13,17 @@ from overheard.archive.run_digests import check_run_digests, list_round, write_r
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import AttackerInputs, AuditInputs
-from overheard.auditing.judging.run_truth import RunTruth, no_redraw
+from overheard.auditing.judging.run_truth import DrawnRun, RunTruth
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, RunSpec
 from overheard.auditing.run_records import complete_run_record, planned_defenses
-from overheard.auditing.simulate import (
-    build_federation,
-    with_partition,
-    with_redrawn_counts,
-)
+from overheard.auditing.simulate import build_federation, with_partition
 from overheard.auditing.stopwatch import Stopwatch
-from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.derived_updates import derived_folder
-from overheard.federation.run import Federation, run_federations
+from overheard.federation.run import run_federations
 from overheard.findings.finding import ArmRun
-from overheard.plans.plan import Plan, ThreatPlan
+from overheard.plans.plan import Plan
 
 MAX_BATCH = 32
 """Federations trained together at most: the examples of more would fill the memory."""
@@ -145,16 +140,11 @@ def _train_batch(
         batch, partitions, federations, folders, trained, strict=True
     ):
         observed = ObservedRun(run, transcript, audit_inputs.for_attackers(run.seed))
-        yield AuditedRun(
-            observed,
-            RunTruth(
-                with_partition(truth, federation, audit_inputs.dataset.known_token_words()),
-                no_redraw
-                if run.kind.is_control
-                else partial(_redraw_for_threat, audit_inputs, federation, run.seed),
-            ),
-            _run_record(plan, observed, audit_inputs, partition, folder, truth.accuracy),
-        )
+        whole = with_partition(truth, federation, audit_inputs.dataset.known_token_words())
+        is_planned = not run.kind.is_control
+        drawn = DrawnRun(audit_inputs, federation, run.seed) if is_planned else None
+        record = _run_record(plan, observed, audit_inputs, partition, folder, truth.accuracy)
+        yield AuditedRun(observed, RunTruth(whole, drawn), record)
 
 
 def open_simulated_run(run: RunSpec, inputs: AttackerInputs, home: AuditFolder) -> ObservedRun:
@@ -191,16 +181,6 @@ def _run_record(
     return complete_run_record(
         plan, record, audit_inputs.dataset, partition, sent, run.transcript
     )
-
-
-def _redraw_for_threat(
-    audit_inputs: AuditInputs,
-    federation: Federation,
-    seed: int,
-    truth: GroundTruth,
-    threat: ThreatPlan,
-) -> GroundTruth:
-    return with_redrawn_counts(truth, federation, audit_inputs.redrawn_counts(seed, threat))
 
 
 def _on_batch_round(

@@ -1,8 +1,8 @@
 """The audit loop: arm x seed x threat x attack x targets -> claims, which are then judged."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import final
@@ -22,7 +22,7 @@ from overheard.auditing.inputs import (
 )
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.program import AuditProgram, CellSpec, resolve_plan
+from overheard.auditing.program import CellSpec, resolve_plan
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recorded_truth import compare_counts
@@ -94,45 +94,67 @@ def audit(
     if resources.engine == "auto" and resources.cluster is None:
         starter.start_for(resources.workers, [runs_ahead.__name__])
     audit_inputs = load_inputs(plan, resources, home.tensor_cache(resources.simulation_cache))
-    checked, recorded = None, None
     if recording is None:
-        refuse_plan_without_split(plan)
-        program = resolve_plan(plan, audit_inputs.data_digests())
-        check_simulated_runs(program, audit_inputs, home, rerun=rerun)
-        description = describe_plan(plan)
-    else:
-        checked = check_recording(plan, audit_inputs, recording)
-        recorded = checked.open_proven_run()
-        program = AuditProgram(plan, (recorded.observed.spec,))
-        description = checked.describe(recorded)
+        return _audit_simulated(audit_inputs, home, claim, on_step, rerun=rerun)
+    return _audit_recorded(audit_inputs, home, claim, on_step, recording)
+
+
+def _audit_simulated(
+    audit_inputs: AuditInputs,
+    home: AuditFolder,
+    claim: str,
+    on_step: OnStep | None,
+    *,
+    rerun: bool,
+) -> Audit:
+    """Audit the simulated runs of a plan."""
+    plan = audit_inputs.plan
+    refuse_plan_without_split(plan)
+    program = resolve_plan(plan, audit_inputs.data_digests())
+    check_simulated_runs(program, audit_inputs, home, rerun=rerun)
     progress = Progress(on_step, len(program))
-    store = FolderClaimStore(home.cells_path, home.path)
+    with _reserved(home, claim) as store:
+        for run in program.runs:
+            home.discard_other_origin(run.path_in(home.path), run.origin)
+        subject = audit_subject(audit_inputs, describe_plan(plan))
+        with closing(attack_ahead(program, audit_inputs, home, progress)) as runs:
+            return judge(subject, (attack_run(run, store, progress) for run in runs))
+
+
+def _audit_recorded(
+    audit_inputs: AuditInputs,
+    home: AuditFolder,
+    claim: str,
+    on_step: OnStep | None,
+    recording: Path,
+) -> Audit:
+    """Audit a recorded run."""
+    checked = check_recording(audit_inputs.plan, audit_inputs, recording)
+    run = checked.open_proven_run()
+    progress = Progress(on_step, len(run.observed.spec))
+    with _reserved(home, claim) as store:
+        subject = recorded_subject(checked, run.observed, checked.describe(run))
+        return judge(subject, (attack_run(run, store, progress),))
+
+
+@contextmanager
+def _reserved(home: AuditFolder, claim: str) -> Iterator[ClaimStore]:
+    """Hold the folder of an audit while it works, on one thread; give its store of claims."""
     # One thread makes results independent of the number of cores; see `one_thread` for speed.
-    with ExitStack() as stack:
-        stack.enter_context(lock_folder(folder))
-        stack.enter_context(one_thread())
+    with lock_folder(home.path), one_thread():
         home.reserve(claim)
-        runs: Iterable[AuditedRun]
-        if recorded is None:
-            for run in program.runs:
-                home.discard_other_origin(run.path_in(home.path), run.origin)
-            ahead = attack_ahead(program, audit_inputs, home, progress)
-            runs = stack.enter_context(closing(ahead))
-        else:
-            runs = (recorded,)
-        attacked = (
-            AttackedRun(
-                run.record,
-                (
-                    claims_of_threat(run, cells, store, progress)
-                    for cells in run.observed.spec.by_threat()
-                ),
-            )
-            for run in runs
-        )
-        seen = None if recorded is None else recorded.observed
-        subject = audit_subject(plan, description, audit_inputs, checked, seen)
-        return judge(subject, attacked)
+        yield FolderClaimStore(home.cells_path, home.path)
+
+
+def attack_run(run: AuditedRun, store: ClaimStore, progress: Progress) -> AttackedRun:
+    """Return a run with the claims about it; an attack runs when its claims are asked for."""
+    return AttackedRun(
+        run.record,
+        (
+            claims_of_threat(run, cells, store, progress)
+            for cells in run.observed.spec.by_threat()
+        ),
+    )
 
 
 @final
@@ -206,40 +228,48 @@ def claims_of_threat(
     return ClaimsOfThreat(observed.spec.rounds, claims, truth)
 
 
-def audit_subject(
-    plan: Plan,
-    description: str,
-    audit_inputs: AuditInputs,
-    checked: CheckedRecording | None = None,
-    recorded: ObservedRun | None = None,
-) -> AuditSubject:
-    """Return what is audited: a recording, or the simulated runs of a plan if it is None.
+def audit_subject(audit_inputs: AuditInputs, description: str) -> AuditSubject:
+    """Return what is audited, as far as it is not a recording.
 
     Args:
-        plan: the plan.
+        audit_inputs: the plan and its data.
         description: one sentence that describes it.
-        audit_inputs: the plan's data.
-        checked: the recording.
-        recorded: its run as attacks see it.
 
     """
-    fit, is_external, counts = DataFit(), False, tuple[str, ...]()
-    if checked is not None and recorded is not None:
-        fit = check_data(checked, recorded.transcript)
-        is_external = not checked.manifest.data
-        if is_external:
-            counts = compare_counts(checked.folder, open_transcript(checked.folder))
-    is_trusted = is_store_trusted()
+    plan, is_trusted = audit_inputs.plan, is_store_trusted()
     return AuditSubject(
         plan,
         # findings.json has this sentence, and no warnings about data.
         f"{description}; not compared with its SHA-256" if is_trusted else description,
         audit_inputs.dataset.task.class_names,
-        is_recorded=recorded is not None,
+        data=tuple(summarise_data(audit_inputs.dataset, plan.data.split)),
+        data_warnings=(TRUSTED,) if is_trusted else (),
+    )
+
+
+def recorded_subject(
+    checked: CheckedRecording, run: ObservedRun, description: str
+) -> AuditSubject:
+    """Return the recording that is audited, and what it shows of the plan's data.
+
+    Args:
+        checked: the recording.
+        run: its run as attacks see it.
+        description: one sentence that describes it.
+
+    """
+    subject = audit_subject(checked.audit_inputs, description)
+    fit, counts = check_data(checked, run.transcript), tuple[str, ...]()
+    is_external = not checked.manifest.data
+    if is_external:
+        counts = compare_counts(checked.folder, open_transcript(checked.folder))
+    return replace(
+        subject,
+        is_recorded=True,
         is_auxiliary_separate=not is_external,
-        data=(*summarise_data(audit_inputs.dataset, plan.data.split), *fit.notes),
-        data_warnings=(*fit.warnings, *counts, *([TRUSTED] if is_trusted else [])),
-        recording=None if recorded is None else recorded.recording,
+        data=(*subject.data, *fit.notes),
+        data_warnings=(*fit.warnings, *counts, *subject.data_warnings),
+        recording=run.recording,
     )
 
 

@@ -27,7 +27,7 @@ def test_a_claim_about_rounds_without_counts_is_refused_and_the_others_are_score
     claims = ClaimsOfThreat(
         (0, 1),
         [CellClaims(cell, {COHORT: CLAIM}, {}) for cell in (OVERALL, SINGLE)],
-        ThreatTruth(TRUTH, None, {}),
+        ThreatTruth(TRUTH, {}),
     )
     scored = score_claims(claims)
     assert [finding.cell for finding in scored.findings] == [OVERALL]
@@ -45,7 +45,7 @@ def test_findings_hold_pictures_only_where_asked(
     picture = Picture("a digit", torch.zeros(1, 2, 2))
     monkeypatch.setattr(LabelShares, "pictures", lambda _: (picture,))
     cells = [CellClaims(replace(OVERALL, rounds=(0,)), {client(0): CLAIM}, {})]
-    claims = ClaimsOfThreat((0,), cells, ThreatTruth(TRUTH, None, {}))
+    claims = ClaimsOfThreat((0,), cells, ThreatTruth(TRUTH, {}))
     (finding,) = score_claims(claims, with_pictures=with_pictures).findings
     assert finding.true is not None
     expected = (picture,) if with_pictures else ()

@@ -25,7 +25,7 @@ from overheard.auditing.recording import (
     with_proof,
     without_idle_updates,
 )
-from overheard.auditing.run import audit_subject, claims_of_threat
+from overheard.auditing.run import claims_of_threat, recorded_subject
 from overheard.consistency.check import RecordingCheck
 from overheard.consistency.proof import Reason, RecordingProof
 from overheard.consistency.statement import state_step
@@ -206,14 +206,14 @@ class RoundAttacker:
             plan, self._checked.manifest, len(growing.parties), growing.rounds
         )
         rounds = run.observed.spec.rounds
-        subject = audit_subject(
-            plan.model_copy(update={"title": f"{plan.title} (the run goes on)"}),
-            f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
-            f"{rounds[-1]} at most",
-            self._inputs,
+        subject = recorded_subject(
             self._checked,
             run.observed,
+            f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
+            f"{rounds[-1]} at most",
         )
+        title = f"{plan.title} (the run goes on)"
+        subject = replace(subject, plan=plan.model_copy(update={"title": title}))
         return judge(subject, [AttackedRun(run.record, tuple(self._claims.values()))])
 
 

@@ -214,8 +214,8 @@ def _finding(
         true=ClaimRow.of(true, with_pictures=with_pictures),
         scores=scorer.score(claimed.claim, true, guesses),
         guesses={},
-        fits=question.redrawn_fits(claimed.claim, truth.redrawn(), target, cell.rounds)
-        if truth.redrawn is not None and cell.rounds == threat.rounds
+        fits=question.redrawn_fits(claimed.claim, truth.truth, target, cell.rounds)
+        if cell.rounds == threat.rounds
         else (),
         true_user=None if users is None else users.users.get(target),
     )

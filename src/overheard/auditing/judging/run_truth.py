@@ -1,23 +1,45 @@
 """What the claims about a run are compared with, under the names of each threat."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 from typing import final
 
 from overheard.auditing.attack_runner import pseudonyms_of
+from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.observed_run import ObservedRun
+from overheard.auditing.simulate import with_redrawn_counts
 from overheard.core.parties import Party
 from overheard.core.truth import GroundTruth
+from overheard.federation.federation import Federation
 from overheard.plans.plan import ThreatPlan
 
 NO_CLIENTS: Mapping[Party, Party] = MappingProxyType({})
 
 
-def no_redraw(truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
-    """Return the ground truth as it is: no partition can be drawn anew."""
-    return truth
+@final
+@dataclass(frozen=True, slots=True)
+class DrawnRun:
+    """A simulated run, whose partition can be drawn anew.
+
+    Args:
+        audit_inputs: the plan and its data.
+        federation: the run.
+        seed: its seed.
+
+    """
+
+    audit_inputs: AuditInputs
+    federation: Federation
+    seed: int
+
+    def with_redrawn(self, truth: GroundTruth, threat: ThreatPlan) -> GroundTruth:
+        """Return the truth with partitions drawn anew, if a question of the threat needs them.
+
+        Observing clients keep their examples.
+        """
+        counts = self.audit_inputs.redrawn_counts(self.seed, threat)
+        return with_redrawn_counts(truth, self.federation, counts) if counts else truth
 
 
 @final
@@ -27,13 +49,12 @@ class RunTruth:
 
     Args:
         truth: the ground truth; None if unknown.
-        redraw: returns it with partitions drawn anew for a threat, in which observing clients
-            keep their examples.
+        drawn: how its partition was drawn; None = it cannot be drawn anew.
 
     """
 
     truth: GroundTruth | None
-    redraw: Callable[[GroundTruth, ThreatPlan], GroundTruth] = no_redraw
+    drawn: DrawnRun | None = None
 
     def for_threat(self, run: ObservedRun, threat: ThreatPlan) -> "ThreatTruth":
         """Return the truth under the names that senders have in a threat, without observers.
@@ -41,19 +62,15 @@ class RunTruth:
         Observers know their own data, so a claim about the cohort is about the other clients.
         """
         pseudonyms, observers = pseudonyms_of(run, threat), threat.observer_parties
-
         clients = NO_CLIENTS if pseudonyms is None else pseudonyms.clients()
         truth = self.truth
         if truth is None:
-            return ThreatTruth(None, None, clients)
-
-        def renamed(truth: GroundTruth) -> GroundTruth:
-            named = truth if pseudonyms is None else truth.renamed(pseudonyms)
-            return named.without_parties(observers)
-
-        # Partitions drawn anew take long, so only if needed.
-        redrawn = cache(lambda: renamed(self.redraw(truth, threat)))
-        return ThreatTruth(renamed(truth), redrawn, clients)
+            return ThreatTruth(None, clients)
+        if self.drawn is not None:
+            truth = self.drawn.with_redrawn(truth, threat)
+        if pseudonyms is not None:
+            truth = truth.renamed(pseudonyms)
+        return ThreatTruth(truth.without_parties(observers), clients)
 
 
 @final
@@ -63,11 +80,9 @@ class ThreatTruth:
 
     Args:
         truth: the ground truth; None if unknown.
-        redrawn: returns it with partitions drawn anew; None if it is unknown.
         clients: the client behind each pseudonym; empty = senders keep their names.
 
     """
 
     truth: GroundTruth | None
-    redrawn: Callable[[], GroundTruth] | None
     clients: Mapping[Party, Party]
