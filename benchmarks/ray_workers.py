@@ -39,7 +39,7 @@ from overheard.learning.initialization import initial_weights
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
 from overheard.questions.label_shares.attacks.amortised import PROBES
-from overheard.simulation.cluster.connection import connect
+from overheard.simulation.cluster.ray_executor import connect
 from overheard.simulation.simulation import run_simulation
 
 WAYS = ("1 process", "2 processes", "Ray 1", "Ray 2", "Ray 4")

@@ -9,7 +9,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.audit import Audit
 from overheard.findings.costs import arm_costs
 from overheard.findings.traffic import Traffic
-from overheard.report.cost_table import cost_table
+from overheard.report.page import cost_table
 from tests.runs.audits import HOSTILE
 
 

@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER
 from overheard.core.scorer import Better
 from overheard.findings.audit import Audit
 from overheard.findings.score_row import ScoreRow
-from overheard.report.frontier import (
+from overheard.report.frontier_figures import (
     FrontierPoint,
     frontier_points,
     pareto_front,

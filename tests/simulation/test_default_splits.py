@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from overheard.core.seeds import Seed
-from overheard.simulation.default_splits import DEFAULT_SPLITS
+from overheard.simulation.chunk import DEFAULT_SPLITS
 from overheard.simulation.virtual_client import draw_counts
 
 

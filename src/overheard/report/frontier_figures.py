@@ -1,12 +1,17 @@
 """Figures of the trade-off between leakage and the cost of defenses."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import final
 
 from markupsafe import Markup
 
+from overheard.core.task import Utility
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.drawing.line_charts import Axis, TradeoffSeries, frontier_chart, frontier_legend
 from overheard.drawing.point_names import NamedPoint
+from overheard.findings.costs import arm_costs
 from overheard.findings.names import make_printable, shorten_attack_names
 from overheard.findings.number_format import (
     BYTE_UNITS,
@@ -14,14 +19,110 @@ from overheard.findings.number_format import (
     format_number,
     largest_unit,
 )
-from overheard.findings.threat_results import ArmResult, group_by_threat, labels_of_results
-from overheard.plans.registries import row_measure
-from overheard.report.frontier import (
-    FrontierPoint,
-    frontier_points,
-    pareto_front,
-    strongest_attacks,
+from overheard.findings.score_row import ScoreRow
+from overheard.findings.threat_results import (
+    ArmResult,
+    find_undefended_arm,
+    group_by_threat,
+    labels_of_results,
 )
+from overheard.plans.registries import row_measure
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """One arm under one attack.
+
+    Args:
+        arm: name of the arm.
+        attack: full name of the attack.
+        label: the attack's label in reports.
+        is_adaptive: whether the attack adapts to the defenses of the arm.
+        row: the attack's result.
+        accuracy_retained: accuracy divided by that of the arm without defenses; in tasks
+            without classes, another utility.
+        bytes_sent: bytes sent in a run, up and down; None = not counted.
+        utility: what is retained.
+
+    """
+
+    arm: str
+    attack: str
+    label: str
+    is_adaptive: bool
+    row: ScoreRow
+    accuracy_retained: float
+    bytes_sent: float | None
+    utility: Utility = "accuracy"
+
+    @property
+    def leakage(self) -> float:
+        """The leakage: higher = more; at least that of an uninformed guess."""
+        sign = -1.0 if self.row.better == "lower" else 1.0
+        value = sign * self.row.value.mean
+        return value if self.row.blind is None else max(value, sign * self.row.blind)
+
+
+def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
+    """Return the points of each threat, by its title, if there are two arms or more.
+
+    There are none without an arm that has no defenses and a measured accuracy.
+    """
+    bare = find_undefended_arm(arm_results)
+    bare_accuracy = bare.accuracy if bare is not None else None
+    if bare is None or not bare_accuracy:
+        return {}
+    tested = {arm.name: (arm, arm.accuracy) for arm in arm_results if arm.accuracy is not None}
+    found = {
+        title: [
+            FrontierPoint(
+                arm.name,
+                attack_result.attack,
+                attack_result.label,
+                attack_result.is_adaptive,
+                row,
+                accuracy / bare_accuracy,
+                arm_costs(arm).total_bytes,
+                arm.utility,
+            )
+            for threat_result in threat_results
+            if threat_result.arm in tested
+            for arm, accuracy in [tested[threat_result.arm]]
+            for attack_result in threat_result.attack_results
+            for row in [attack_result.headline_row]
+            if isfinite(row.value.mean)
+        ]
+        for title, threat_results in group_by_threat(arm_results).items()
+    }
+    return {
+        title: points for title, points in found.items() if len({one.arm for one in points}) > 1
+    }
+
+
+def strongest_attacks(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
+    """Return, for each arm, the point of the strongest attack on it."""
+    return tuple(
+        max((one for one in points if one.arm == arm), key=lambda one: one.leakage)
+        for arm in dict.fromkeys(one.arm for one in points)
+    )
+
+
+def pareto_front(
+    points: Sequence[FrontierPoint], utility: Callable[[FrontierPoint], float]
+) -> tuple[FrontierPoint, ...]:
+    """Return the points that no other dominates in leakage and utility (the Pareto front)."""
+    return tuple(
+        one for one in points if not any(_dominates(other, one, utility) for other in points)
+    )
+
+
+def _dominates(
+    other: FrontierPoint, one: FrontierPoint, utility: Callable[[FrontierPoint], float]
+) -> bool:
+    no_worse = other.leakage <= one.leakage and utility(other) >= utility(one)
+    return no_worse and (other.leakage < one.leakage or utility(other) > utility(one))
+
 
 STRONGEST_LABEL = "strongest attack on each arm (bytes sent)"
 """Legend label of the points in the second panel."""

@@ -17,7 +17,7 @@ from overheard.drawing.sections import (
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.table import epsilon_blocks, epsilon_terms
 from overheard.findings.audit import Audit
-from overheard.findings.costs import arm_costs
+from overheard.findings.costs import Costs, arm_costs
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.number_format import (
     BARE_NUMBER,
@@ -30,10 +30,14 @@ from overheard.findings.number_format import (
     format_rounds,
 )
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, ThreatResult, select_question
+from overheard.findings.threat_results import (
+    ArmResult,
+    ThreatResult,
+    find_undefended_arm,
+    select_question,
+)
 from overheard.findings.threat_verdict import Verdict
 from overheard.report.arm_figures import arm_figures
-from overheard.report.cost_table import cost_table
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
 from overheard.report.first_page.first_page import MISTRUST, NO_METADATA, make_first_page
@@ -383,4 +387,53 @@ def _versions(audit: Audit) -> ReportTable:
             for name, version in audit.versions.items()
         ),
         2,
+    )
+
+
+UNMEASURED = "not measured"
+
+
+def cost_table(arm_results: Sequence[ArmResult]) -> ReportTable:
+    """Return accuracy, bytes and time of each arm, as means over its runs."""
+    bare = find_undefended_arm(arm_results)
+    utility = arm_results[0].utility.capitalize() if arm_results else ""
+    return ReportTable(
+        "Cost of each arm, mean over runs",
+        (
+            "Arm",
+            utility,
+            f"{utility} lost, points",
+            "Clients send",
+            "Sent per client and round",
+            "Server sends",
+            "Received per client and round",
+            "Time",
+            "CPU time",
+        ),
+        tuple(
+            (
+                make_printable(arm.name),
+                *_accuracy_cells(arm, bare),
+                *_overhead_cells(arm_costs(arm)),
+            )
+            for arm in arm_results
+        ),
+        1,
+    )
+
+
+def _accuracy_cells(arm: ArmResult, bare: ArmResult | None) -> tuple[str, str]:
+    if arm.accuracy is None:
+        return (UNMEASURED, NO_NUMBER)
+    if bare is None or bare.accuracy is None:
+        return (format_percent(arm.accuracy), NO_NUMBER)
+    return (format_percent(arm.accuracy), format_number(100 * (bare.accuracy - arm.accuracy)))
+
+
+def _overhead_cells(costs: Costs) -> tuple[str, ...]:
+    sizes = (costs.up, costs.up_per_client_round, costs.down, costs.down_per_client_round)
+    times = (costs.wall_seconds, costs.core_seconds)
+    return (
+        *map(format_bytes, sizes),
+        *(UNMEASURED if time is None else format_duration(time) for time in times),
     )

@@ -9,10 +9,26 @@ import torch
 
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
+from overheard.core.split import Split
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.data.splits.faces import Faces
 from overheard.simulation.cache_keys import text_key
 from overheard.simulation.client_sizes import draw_size_range
-from overheard.simulation.default_splits import DEFAULT_SPLITS
 from overheard.simulation.virtual_client import VirtualClient, draw_counts
+
+DEFAULT_SPLITS: tuple[Split, ...] = (
+    Dirichlet(0.1),
+    Dirichlet(0.32),
+    Dirichlet(1.0),
+    Dirichlet(3.2),
+    Dirichlet(10.0),
+    Faces(),
+)
+"""From one or two labels per client to about equal shares; all splits are equally likely.
+
+Alphas are evenly spaced in their logarithm. `Faces` leaves out labels, which larger alphas do
+not. Nothing here was fitted to any run."""
+
 
 CHUNK = 32
 """Virtual clients trained together. The number is fixed, as it affects the last bits of the

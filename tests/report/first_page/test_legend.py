@@ -5,7 +5,7 @@ from dataclasses import replace
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, NETWORK, RELEASE, client, late_joiner
 from overheard.findings.audit import Audit
-from overheard.report.first_page.legend import legend_sentences
+from overheard.report.first_page.first_page import legend_sentences
 from tests.runs.audits import FITS_BEST, shares_finding
 
 

@@ -7,7 +7,7 @@ from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Refusal
 from overheard.report.evidence.standards import untested_threats
-from overheard.report.first_page.not_tested import untested_sentences
+from overheard.report.first_page.first_page import untested_sentences
 from tests.runs.audits import FITS_BEST, shares_finding
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from overheard.core.errors import PlanError
-from overheard.simulation.cluster.connection import connect
+from overheard.simulation.cluster.ray_executor import connect
 
 
 def test_without_ray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

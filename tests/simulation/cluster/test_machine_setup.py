@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 
 from overheard.simulation.cluster import machine_setup
-from overheard.simulation.cluster.machine_setup import (
+from overheard.simulation.cluster.ray_executor import (
     MachineSetup,
     OtherSetupError,
     own_setup,

@@ -10,8 +10,7 @@ from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.cluster import ray_executor
-from overheard.simulation.cluster.machine_setup import own_setup
-from overheard.simulation.cluster.ray_executor import run_on_ray
+from overheard.simulation.cluster.ray_executor import own_setup, run_on_ray
 from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
 from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view

@@ -1,27 +1,29 @@
 """The first page: what leaks to whom, how sure this is, what to do, and what was not tested."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from overheard.core.parties import NETWORK, RELEASE, SERVER, Party, is_client, joining_round
 from overheard.epsilon.epsilon_results import EpsilonResult
 from overheard.epsilon.table import epsilon_sentences, epsilon_summaries
 from overheard.findings.audit import Audit
+from overheard.findings.finding import Refusal
 from overheard.findings.lost_replies import describe_lost_replies
 from overheard.findings.metadata import MetadataItem
-from overheard.findings.names import make_printable
-from overheard.findings.threat_results import ArmResult
-from overheard.plans.registries import DEFENSES
+from overheard.findings.names import make_printable, name_observers
+from overheard.findings.threat_results import ArmResult, ThreatResult
+from overheard.plans.registries import DEFENSES, questions
 from overheard.report.evidence.granted_knowledge import attacker_knowledge
+from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.answers import answer_sentences
-from overheard.report.first_page.legend import legend_sentences
 from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
-from overheard.report.first_page.not_tested import untested_sentences
 from overheard.report.metadata_names import METADATA_NAMES
 from overheard.report.page_parts import PageParts
-from overheard.report.refusals import failure_sentences
-from overheard.report.verdict_sentences import false_leak_sentences
+from overheard.report.page_registry import pages_of
+from overheard.report.refusals import failure_sentences, why_refused
+from overheard.report.verdict_sentences import false_leak_sentences, is_size_settled
 
 
 def limitation_sentences(audit: Audit) -> tuple[str, ...]:
@@ -264,3 +266,190 @@ def _file_rows(audit: Audit, digest: str) -> tuple[tuple[str, str], ...]:
         ("SHA-256 of findings.json", digest),
     ]
     return tuple((name, make_printable(text)) for name, text in rows if text)
+
+
+NAMES_MARGIN = ("inconclusive", "no leak above margin", "nothing to read")
+"""Verdicts beside which the matrix names the margin."""
+
+
+def legend_sentences(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """Return a sentence on each word that the matrix of these arms uses."""
+    results = [one for arm in arm_results for one in arm.threat_results]
+    return (*_words_on_arms(arm_results, results), *_words_on_verdicts(results))
+
+
+def _words_on_arms(
+    arm_results: Sequence[ArmResult], results: Sequence[ThreatResult]
+) -> Iterator[str]:
+    if len(arm_results) > 1:
+        yield "Each column is an arm: a variant of the federation with its own defenses."
+    if any(one.target_kind == "cohort" for one in results):
+        yield "The cohort is all clients together."
+    insiders = dict.fromkeys(
+        one.observers for one in results if one.observers and SERVER not in one.observers
+    )
+    yield from _words_on_external(
+        dict.fromkeys(one for row in results for one in row.observers)
+    )
+    for observers in insiders:
+        clients = tuple(filter(is_client, observers))
+        if not clients:
+            continue
+        name = name_observers(clients)
+        yield (
+            f"{name[0].upper()}{name[1:]} takes part like the others. It is an example of one "
+            "that tries to learn about them from what it receives."
+        )
+
+
+def _words_on_external(observers: Iterable[Party]) -> Iterator[str]:
+    """Yield what each of these observers has that is no party of the run."""
+    for one in observers:
+        if one == RELEASE:
+            yield "A reader of the final model has that model and nothing else of the run."
+        elif one == NETWORK:
+            yield (
+                "The network sees who sends how many bytes to whom and when. The messages are "
+                "encrypted, so it reads none."
+            )
+        elif (joined := joining_round(one)) is not None:
+            yield (
+                f"A client that joins in round {joined} reads the models from that round on "
+                "and sends nothing."
+            )
+
+
+def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
+    measured = [one for one in results if one.attack_results]
+    leaks = [one for one in measured if one.verdict == "leaks"]
+    if measured:
+        yield (
+            "Each field has the verdict, the result of the best attack on average, and that of "
+            "guessing. Guessing never sees the run. At most it knows what such data look like "
+            "in general. The gain is the difference."
+        )
+    for question in dict.fromkeys(one.question for one in measured):
+        if intro := pages_of(question).intro():
+            yield intro
+    if leaks:
+        yield (
+            "“Leaks”: what the attack states depends on the data more than by chance, and was "
+            "better than guessing. “By chance” says in how many of 1,000 audits this would "
+            "come up if nothing leaked."
+        )
+    small = [one for one in leaks if one.judgement.is_below_margin]
+    others = [one for one in leaks if not one.judgement.is_below_margin]
+    if any(not is_size_settled(one.judgement.least_gain) for one in others):
+        yield "“Size unsure”: in further audits the attack may be no better than guessing."
+    if small or any(one.verdict in NAMES_MARGIN for one in measured):
+        yield "The margin is the smallest gain that the plan takes seriously."
+    if any(one.shared_gain for one in measured):
+        yield (
+            "“Guessing from labels alone” knows which labels are more frequent among training "
+            "records, and nothing else."
+        )
+
+
+def untested_sentences(audit: Audit) -> tuple[str, ...]:
+    """Return questions and observers that were not asked, refused attacks, and limits."""
+    return (
+        *map(make_printable, audit.data_warnings),
+        *_unasked(audit.arm_results),
+        *_unasked_observers(audit.arm_results),
+        *_one_sided(audit.arm_results),
+        *_refused(audit.arm_results),
+        f"Overheard cannot test: {'; '.join(_never_tested())}.",
+        *_auxiliary_caveat(audit),
+    )
+
+
+def _never_tested() -> tuple[str, ...]:
+    return tuple(_lower_first(one.threat) for one in untested_threats())
+
+
+def _unasked(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    asked = {one.question for arm in arm_results for one in arm.threat_results}
+    missing = [
+        _lower_first(pages_of(name).plain_question)
+        for name in questions()
+        if name not in asked and pages_of(name).plain_question
+    ]
+    return (f"Questions not asked: {'; '.join(missing)}.",) if missing else ()
+
+
+def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    asked = {one.observers for arm in arm_results for one in arm.threat_results}
+    missing = []
+    if (SERVER,) not in asked:
+        missing.append("the server")
+    if not any(_takes_part(observers) for observers in asked):
+        missing.append("a client that takes part")
+    if not any(len(observers) > 1 for observers in asked):
+        missing.append("parties that share what they see")
+    if not any(RELEASE in observers for observers in asked):
+        missing.append("readers of the final model")
+    if not any(NETWORK in observers for observers in asked):
+        missing.append("the network")
+    return (f"Observers not asked about: {', '.join(missing)}.",) if missing else ()
+
+
+def _takes_part(observers: Sequence[Party]) -> bool:
+    """Return whether clients observe, without the server."""
+    return SERVER not in observers and any(map(is_client, observers))
+
+
+def _one_sided(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """State which questions were asked about the server alone, or about clients alone."""
+    asked: dict[bool, set[str]] = {True: set(), False: set()}
+    for arm in arm_results:
+        for one in arm.threat_results:
+            if SERVER in one.observers or _takes_part(one.observers):
+                asked[SERVER in one.observers].add(one.question)
+    if not all(asked.values()):
+        return ()
+    return tuple(
+        f"Asked about {who} only: {'; '.join(map(_in_words, sorted(alone)))}."
+        for who, alone in (
+            ("the server", asked[True] - asked[False]),
+            ("clients that take part", asked[False] - asked[True]),
+        )
+        if alone
+    )
+
+
+def _in_words(question: str) -> str:
+    words = _lower_first(pages_of(question).plain_question)
+    return words or make_printable(question).replace("_", " ")
+
+
+def _refused(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+    """State which arms and observers had attacks that could not run, and what was missing."""
+    places: dict[str, list[Refusal]] = {}
+    for arm in arm_results:
+        for one in arm.threat_results:
+            place = f"{name_observers(one.observers)} under “{make_printable(arm.name)}”"
+            places.setdefault(place, []).extend(one.refusals)
+    by_reason: dict[str, list[str]] = {}
+    for place, refusals in places.items():
+        if refusals:
+            why = why_refused(refusals, "What was missing")
+            by_reason.setdefault(why, []).append(place)
+    return tuple(
+        f"Some attacks could not run: by {'; by '.join(found)}. {why} This does not show "
+        "protection."
+        for why, found in by_reason.items()
+    )
+
+
+def _auxiliary_caveat(audit: Audit) -> tuple[str, ...]:
+    if audit.is_auxiliary_separate:
+        return ()
+    return (
+        "Attackers were given examples of their own from the plan's data. If some of these are "
+        "a client's own examples, the attacks look stronger than they are: Overheard cannot "
+        "check this for a recording.",
+    )
+
+
+def _lower_first(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"

@@ -4,21 +4,32 @@ Ray sends data by cloudpickle, so anyone with access to one machine of the clust
 programs on all others, and on this one.
 """
 
+import platform
 import re
+import signal
+import socket
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any, final
+from urllib.parse import urlsplit
+from warnings import catch_warnings, simplefilter
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
+import overheard
 from overheard.core.errors import PlanError, WorkerError
 from overheard.core.escape import escape_unprintable
+from overheard.learning.threads import available_cores
 from overheard.learning.workers.job import Job, TaskResult, TensorBundle, WorkerTask
-from overheard.simulation.cluster.connection import connect
-from overheard.simulation.cluster.machine_setup import MachineSetup, OtherSetupError, own_setup
 
 RETRIES = 3
 """How often Ray repeats a task whose worker or machine died."""
@@ -173,3 +184,158 @@ class _ClusterRun:
 
 def _as_arrays(tensors: Mapping[str, Tensor]) -> Arrays:
     return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+
+
+LOCAL = "local"
+"""The address that stands for this machine."""
+
+CONNECT_TIMEOUT = 5.0
+"""Seconds within which a cluster must respond."""
+
+
+def connect(address: str) -> Any:  # a module without types
+    """Connect to the cluster at this address, and return the module `ray`.
+
+    Args:
+        address: "ray://host:port" of a running cluster. "local" starts one here with one worker
+            per core, which runs until Python exits. If this process is already connected to a
+            cluster, that one is used.
+
+    Raises:
+        PlanError: if Ray is not installed, or the cluster does not respond or cannot be joined.
+
+    """
+    _check_address(address)
+    try:
+        import ray
+    except ImportError as missing:
+        raise PlanError(
+            f"the cluster {address!r} needs Ray: pip install '.[ray]' in a checkout of "
+            "Overheard, or leave `cluster` out"
+        ) from missing
+    if not ray.is_initialized():
+        _join(ray, address)
+    return ray
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address that does not respond; Ray itself would try for minutes."""
+    if address == LOCAL:
+        return
+    message = (
+        f"the Ray cluster {address!r} does not respond: give 'local', or 'ray://host:port' of"
+    )
+    try:
+        parts = urlsplit(address)
+        if parts.scheme != "ray" or parts.hostname is None or parts.port is None:
+            raise PlanError(f"{message} the Ray Client server of a cluster")
+        socket.create_connection((parts.hostname, parts.port), timeout=CONNECT_TIMEOUT).close()
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{message} one that runs; {error}") from error
+
+
+def _join(ray: Any, address: str) -> None:  # a module without types
+    # Ray warns of its own future changes at every start.
+    with _sigterm_restored(), catch_warnings():
+        simplefilter("ignore", FutureWarning)
+        if address == LOCAL:
+            ray.init(
+                address=LOCAL,
+                num_cpus=available_cores(),
+                include_dashboard=False,
+                configure_logging=False,
+                log_to_driver=False,
+            )
+            return
+        try:
+            ray.init(address=address, configure_logging=False, log_to_driver=False)
+        # In this order: no ray[client]; another service on that port; other versions there.
+        except (ValueError, ConnectionError, RuntimeError) as error:
+            raise PlanError(
+                f"the Ray cluster {address!r} cannot be joined: give the port of its Ray "
+                "Client server, and have ray[client] here in its version of Ray and of Python; "
+                f"{escape_unprintable(str(error))}"
+            ) from error
+
+
+@contextmanager
+def _sigterm_restored() -> Generator[None, None, None]:
+    """Restore the handler of SIGTERM, which Ray replaces by one that prints and aborts."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(handler) and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+class OtherSetupError(PlanError):
+    """A machine has other versions than the one that sends the work."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MachineSetup:
+    """The versions of a machine.
+
+    Args:
+        python: version of Python, without the patch release.
+        overheard: version of this package.
+        code: digest of the source files of this package, which a checkout may have changed.
+        torch: version of torch, without what it was built for.
+        numpy: version of numpy.
+
+    """
+
+    python: str
+    overheard: str
+    code: str
+    torch: str
+    numpy: str
+
+    def check_here(self) -> None:
+        """Check that this machine has the same versions.
+
+        Raises:
+            OtherSetupError: if a version differs; it names the machine and the versions.
+
+        """
+        here = own_setup()
+        differences = [
+            f"{one.name} {getattr(here, one.name)} instead of {getattr(self, one.name)}"
+            for one in fields(self)
+            if getattr(here, one.name) != getattr(self, one.name)
+        ]
+        if differences:
+            raise OtherSetupError(f"{platform.node()} has {', '.join(differences)}")
+
+
+@cache
+def own_setup() -> MachineSetup:
+    """Return the versions of this machine."""
+    return MachineSetup(
+        ".".join(platform.python_version_tuple()[:2]),
+        _installed_version("overheard"),
+        _own_code_digest(),
+        _installed_version("torch").partition("+")[0],
+        _installed_version("numpy"),
+    )
+
+
+def _installed_version(package: str) -> str:
+    """Return the version of a package, or that a machine has no more than its source."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _own_code_digest() -> str:
+    """Return a digest of all source files of this package, 12 hexadecimal digits."""
+    folder = Path(overheard.__file__).parent
+    digest = blake2b(digest_size=6)
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -23,7 +23,7 @@ from overheard.questions.label_shares.estimators.doubt import (
     OTHER_INPUTS,
     UNLIKE,
 )
-from overheard.simulation.default_splits import DEFAULT_SPLITS
+from overheard.simulation.chunk import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
 from overheard.simulation.virtual_client import draw_counts
 from overheard.testing.planted_labels import (
