@@ -60,7 +60,7 @@ READERS = {
     "core.plugin_discovery": {"read_text", "parse"},
     "core.plugin_registry": {"read_text"},
     "plans.source_code": {"read_bytes", "parse"},
-    "simulation.cluster.machine_setup": {"read_bytes"},
+    "simulation.cluster.ray_executor": {"read_bytes"},
     "auditing.stopwatch": {"read_bytes"},
     "cli.exits": {"open"},
     # Short texts that this process, or one of its own, has made or checked.

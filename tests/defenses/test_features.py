@@ -6,7 +6,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
-from overheard.defenses._features import FEATURES, compute_features
+from overheard.defenses.mm_aug import FEATURES, compute_features
 
 
 def distances(features: Tensor) -> Tensor:

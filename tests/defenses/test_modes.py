@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.defenses import _modes
-from overheard.defenses._modes import find_modes
+from overheard.defenses import mm_aug
+from overheard.defenses.mm_aug import find_modes
 
 
 def clouds(each: int, of: int, seed: int = 3) -> Tensor:
@@ -44,7 +44,7 @@ def test_equal_examples_are_one_mode() -> None:
 def test_examples_outside_the_sample_join_the_nearest_mode(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_modes, "SAMPLE_SIZE", 40)
+    monkeypatch.setattr(mm_aug, "SAMPLE_SIZE", 40)
     found = find_modes(clouds(30, 4, seed=8), 4, None)
     assert sorted(rows.tolist() for rows in found) == [
         list(range(start, start + 30)) for start in range(0, 120, 30)
@@ -75,7 +75,7 @@ def test_equal_inputs_give_the_same_modes() -> None:
     inputs = torch.randn(200, 6, generator=Seed(1).generator())
     torch.manual_seed(0)
     first = find_modes(inputs, 20, None)
-    _modes._MODES.clear()
+    mm_aug._MODES.clear()
     before = torch.get_num_threads()
     torch.manual_seed(1)
     torch.set_num_threads(2)

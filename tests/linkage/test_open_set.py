@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.linkage.open_set import UNCALIBRATED, fit_open_set, normalise_best
+from overheard.linkage.user_evidence import UNCALIBRATED, fit_open_set, normalise_best
 
 USERS, CASES = 20, 400
 

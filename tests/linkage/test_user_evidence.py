@@ -6,10 +6,10 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.linkage.known_updates import KnownUpdates
-from overheard.linkage.open_set import UNCALIBRATED
 from overheard.linkage.user_evidence import (
     DEFAULT_WEIGHT,
     SHRINKAGES,
+    UNCALIBRATED,
     UserEvidence,
     fit_user_evidence,
 )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from overheard.learning.engines.sparse_embedding_bag import SparseEmbeddingBag, can_be_sparse
+from overheard.learning.engines.sequential import SparseEmbeddingBag, can_be_sparse
 
 WORDS, LENGTH = 6, 3
 

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
-from overheard.simulation.cluster import machine_setup
+from overheard.simulation.cluster import ray_executor
 from overheard.simulation.cluster.ray_executor import (
     MachineSetup,
     OtherSetupError,
@@ -35,7 +35,7 @@ def test_a_machine_with_the_source_alone_is_refused(monkeypatch: pytest.MonkeyPa
         return version(package)
 
     here = own_setup()
-    monkeypatch.setattr(machine_setup, "version", find_version)
+    monkeypatch.setattr(ray_executor, "version", find_version)
     own_setup.cache_clear()
     with pytest.raises(OtherSetupError, match="has overheard not installed instead of"):
         here.check_here()

@@ -5,12 +5,12 @@ import torch
 
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
+from overheard.questions.label_shares.estimators.cross_fit import fit_scaled_inversion
 from overheard.questions.label_shares.estimators.deep_set_regressor import (
     CLIENTS_AT_ONCE,
     DeepSetRegressor,
     fit_deep_set_regressor,
 )
-from overheard.questions.label_shares.estimators.scaled_inversion import fit_scaled_inversion
 from tests.linkage.share_readings import (
     CLASSES,
     CLIENTS,

@@ -2,7 +2,7 @@ import torch
 
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
-from overheard.questions.label_shares.estimators.scaled_inversion import fit_scaled_inversion
+from overheard.questions.label_shares.estimators.cross_fit import fit_scaled_inversion
 
 CLIENTS, CLASSES = 40, 3
 

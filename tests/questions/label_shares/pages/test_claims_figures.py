@@ -6,7 +6,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import Party, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmRun, Finding
-from overheard.questions.label_shares.pages.claims_figures import claims_figures
+from overheard.questions.label_shares.pages.report import claims_figures
 from tests.runs.audits import NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}

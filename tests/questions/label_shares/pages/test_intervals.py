@@ -9,7 +9,7 @@ from overheard.core.scorer import Score
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
 from overheard.findings.threat_results import ArmResult
-from overheard.questions.label_shares.pages.intervals import interval_sentences, interval_tables
+from overheard.questions.label_shares.pages.report import interval_sentences, interval_tables
 from tests.runs.audits import shares_finding
 
 

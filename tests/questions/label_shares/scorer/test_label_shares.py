@@ -21,8 +21,7 @@ from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.label_shares.scorer._distances import KL_FLOOR
-from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from overheard.questions.label_shares.scorer.label_shares import KL_FLOOR, LabelSharesScorer
 
 SCORER = LabelSharesScorer()
 ANY_CLAIM = LabelShares(torch.tensor([0.5, 0.5]))

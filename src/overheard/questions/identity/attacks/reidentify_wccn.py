@@ -67,7 +67,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     Misleading if private examples differ from prior ones in ways in which chunks of prior
     examples do not differ. This is the case with shadow devices, which hold the same data in
     all rounds: `unseen` is then too high, and more so the less users differ. `unseen` assumes
-    that known and unknown users are equally likely a priori (`linkage.open_set`).
+    that known and unknown users are equally likely a priori (`linkage.user_evidence`).
 
     Args:
         updates: the source of known updates.

@@ -78,7 +78,7 @@ class Amortised(Attack[LabelShares]):
     many steps.
 
     The equation of the output bias is solved too, with a learned scale
-    (`estimators.scaled_inversion`). Two kinds of network estimate the shares of a round: one
+    (`estimators.cross_fit`). Two kinds of network estimate the shares of a round: one
     treats the classes one by one with shared weights, one takes all features at once. Three
     networks of each kind are trained: one on each half of the auxiliary examples, evaluated on
     the virtual clients of the other half, and one on both halves. The evaluations of clients

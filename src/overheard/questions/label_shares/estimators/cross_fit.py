@@ -1,6 +1,6 @@
 """Estimators of label shares from one round, evaluated on clients they were not trained on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
+from overheard.learning.fitting.ridge import fit_ridge
+from overheard.learning.simplex import solve_each_for_shares
 from overheard.learning.threads import one_thread
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.deep_set_regressor import (
@@ -19,10 +21,94 @@ from overheard.questions.label_shares.estimators.mlp_regressor import (
     MlpRegressor,
     fit_mlp_regressor,
 )
-from overheard.questions.label_shares.estimators.scaled_inversion import (
-    ScaledInversion,
-    fit_scaled_inversion,
-)
+from overheard.simulation.auxiliary_logits import mean_softmax
+
+RIDGE = 1.0
+"""Ridge penalty of the regression of the scale, in units of one virtual client."""
+
+TINY = 1e-12
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledInversion:
+    """Solves  db = kappa (I - P^T) pi  for pi, with a kappa fitted to virtual clients.
+
+    db is the change of the output bias. P is the mean softmax by true class on held-out
+    examples, averaged over before and after (the trapezoid rule). For SGD the equation is
+    exact, and kappa is the sum of the rates of all steps (Ramakrishna and Dan 2022). For other
+    optimizers, hidden sizes and defenses, some kappa is still right on average. Virtual clients
+    have a known pi; they determine it by regressing its logarithm on size and on the lengths of
+    the change.
+
+    Args:
+        weights: weights of that regression, one row per set of virtual clients.
+
+    """
+
+    weights: Float[Tensor, "teachers numbers"]
+
+    def estimate_shares(
+        self, readings: ProbeReadings
+    ) -> Float[Tensor, "teachers clients classes"]:
+        """Solve the equation with the scale from each set of virtual clients."""
+        matrices, change = _equations(readings)
+        kappas = (
+            (_scale_features(readings) @ self.weights.T).clamp(-30, 30).exp()
+        )  # (clients, teachers)
+        goals = change / kappas.T[:, :, None]  # (teachers, clients, classes)
+        systems = matrices.expand(len(goals), *matrices.shape)
+        solved = solve_each_for_shares(systems.flatten(0, 1), goals.flatten(0, 1))
+        return solved.view_as(goals)
+
+
+def fit_scaled_inversion(
+    readings: ProbeReadings,
+    shares: Float[Tensor, "clients classes"],
+    rows: Sequence[Int[Tensor, " _rows"]],
+) -> ScaledInversion:
+    """Fit the scale to each of these sets of virtual clients."""
+    matrices, change = _equations(readings)
+    direction = torch.einsum("vck,vk->vc", matrices, shares.double())  # (clients, classes)
+    kappa = (direction * change).sum(1) / (direction.square().sum(1) + TINY)
+    # No positive scale fits a client whose bias moved against the equation.
+    is_fitting = kappa > TINY
+    features, goal = _scale_features(readings), kappa.clamp(min=TINY).log()
+    fitting = [own[is_fitting[own]] for own in rows]
+    return ScaledInversion(
+        torch.stack([_fit_scale(features[own], goal[own]) for own in fitting])
+    )
+
+
+def _equations(readings: ProbeReadings) -> tuple[Tensor, Tensor]:
+    """Return each client's matrix (clients, classes, classes) and goal (clients, classes)."""
+    after, before = mean_softmax(readings.outputs), mean_softmax(readings.broadcast_outputs)
+    along = (after.double() + before.double()) / 2
+    eye = torch.eye(along.shape[2], dtype=torch.float64)
+    return eye - along.transpose(1, 2), readings.last_layer_change[..., -1].double()
+
+
+def _scale_features(readings: ProbeReadings) -> Float[Tensor, "clients numbers"]:
+    change = readings.last_layer_change.double()
+    bias = (change[..., -1].norm(dim=1) + TINY).log()
+    rows = (change[..., :-1].flatten(1).norm(dim=1) + TINY).log()
+    sizes = readings.log_sizes
+    known = torch.zeros_like(bias) if sizes is None else sizes.double()
+    return torch.stack((known, bias, rows, torch.ones_like(bias)), 1)
+
+
+def _fit_scale(
+    numbers: Float[Tensor, "clients numbers"], goal: Float[Tensor, " clients"]
+) -> Tensor:
+    if not len(goal):
+        return torch.zeros(numbers.shape[1], dtype=numbers.dtype)
+    # Centred, so that features that are equal for all clients get no weight.
+    centre, goal_mean = numbers.mean(0), goal.mean()
+    centred = numbers - centre
+    weights = fit_ridge(centred, goal - goal_mean, torch.full_like(centre, RIDGE))
+    weights[-1] = goal_mean - (weights[:-1] * centre[:-1]).sum()
+    return weights
+
 
 HALVES = 2
 
