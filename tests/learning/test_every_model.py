@@ -120,22 +120,6 @@ def test_refuses_images_too_small_for_its_pools(model):
         model.build(Task((1, 4, 4), TEN))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Mlp(hidden=()),
-        lambda: DecafConv2(hidden=0),
-        lambda: DecafModules(modules=0),
-        lambda: TextBag(dim=0),
-        lambda: Lstm(dim=0),
-        lambda: Lstm(hidden=0),
-    ],
-)
-def test_refuses_layers_without_units(make):
-    with pytest.raises(ValueError, match="1"):
-        make()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model(name):

@@ -106,7 +106,7 @@ def test_padding_and_the_other_texts_of_a_batch_change_nothing():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"width": 6}, {"depth": 0}, {"rank": 300}, {"alpha": 0.0}, {"rank": 4, "adapted": ()}],
+    [{"width": 6}, {"rank": 300}, {"rank": 4, "adapted": ()}],
 )
 def test_refuses_settings_that_build_no_network(settings):
     with pytest.raises(ValueError, match="must"):

@@ -2,9 +2,10 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,30 @@ def test_a_plugin_accepts_every_example(path: str):
         given = required | {name: key["examples"][0]}
         settings = model.model_validate_json(json.dumps(given))
         model.plugin(**{one: getattr(settings, one) for one in given})
+
+
+BOUNDS: Mapping[str, Callable[[float], tuple[float, ...]]] = {
+    "minimum": lambda end: (end - 1, nextafter(end, -inf)),
+    "maximum": lambda end: (end + 1, nextafter(end, inf)),
+    "exclusiveMinimum": lambda end: (end,),
+    "exclusiveMaximum": lambda end: (end,),
+}
+"""Numbers beyond each kind of bound: the nearest whole number and the nearest fraction."""
+
+
+@pytest.mark.parametrize("path", PLUGINS)
+def test_a_plugin_made_in_python_refuses_numbers_beyond_the_ranges_of_the_schema(path: str):
+    plugin, table = models()[path].plugin, PLUGINS[path]
+    required = {name: table.keys[name]["examples"][0] for name in table.required - {"kind"}}
+    for name, key in table.keys.items():
+        for part in (key, *key.get("anyOf", ())):
+            for bound in BOUNDS.keys() & part.keys():
+                for number in BOUNDS[bound](part[bound]):
+                    wrong = int(number) if part["type"] == "integer" else float(number)
+                    if wrong == part[bound] and not bound.startswith("exclusive"):
+                        continue  # a fraction, of a setting of whole numbers
+                    with pytest.raises(ValueError, match=f"{name} must be .*, got"):
+                        plugin(**(required | {name: wrong}))
 
 
 def test_every_example_is_of_a_key_that_exists():

@@ -42,12 +42,6 @@ def test_learning_from_candidate_users_raises_accuracy(different) -> None:
     )
 
 
-@pytest.mark.parametrize("change", [{"pieces": 0}, {"layer": ()}])
-def test_refuses_settings_out_of_range(change) -> None:
-    with pytest.raises(ValueError, match="or more"):
-        replace(QUICK, **change)
-
-
 def test_ranks_a_user_without_an_embedding_last(different) -> None:
     all_embeddings = KnownUsers.of(different.knowledge).embeddings
     fewer = {user: vector for user, vector in all_embeddings.items() if user != "user 2"}
