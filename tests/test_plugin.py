@@ -106,6 +106,14 @@ def test_audits_its_question_with_its_defense(audited: Path) -> None:
     assert "EvenNorm(length=1.0)" in json.dumps(document["arms"])
 
 
+def test_the_truth_of_a_run_has_the_facts_that_the_question_reads(audited: Path) -> None:
+    (truth,) = (audited / "runs").glob("no_defense-*/truth.json")
+    sizes = json.loads(truth.read_text())["client_sizes"]
+    assert sizes.keys() == {f"client/{number}" for number in range(4)}
+    # 20 to 120 examples of each client, in both rounds.
+    assert all(len(one) == 2 and 20 <= one[0] == one[1] <= 120 for one in sizes.values())
+
+
 def test_records_its_version_in_the_findings_and_in_the_plan(audited: Path) -> None:
     assert (
         json.loads((audited / "findings.json").read_text())["versions"]["overheard-sizes"]

@@ -121,7 +121,7 @@ def test_every_arm_has_the_same_partition():
     dataset = load_data(TINY, HERE)
     open_, masked = (
         build_federation(
-            THREE_ARMS, arm, 0, partition_for_plan(TINY, dataset, 0), dataset.task, HERE
+            THREE_ARMS, arm, 0, partition_for_plan(TINY, dataset, 0), dataset, HERE
         )
         for arm in THREE_ARMS.arms[:2]
     )
@@ -374,9 +374,7 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
     dataset = load_data(plan, HERE)
     dealt = partition_for_plan(plan, dataset, 0)
     arms = (plan.arms[0], ArmPlan(name="adaptive", shadows_defended=True))
-    plain, adaptive = (
-        build_federation(plan, arm, 0, dealt, dataset.task, HERE) for arm in arms
-    )
+    plain, adaptive = (build_federation(plan, arm, 0, dealt, dataset, HERE) for arm in arms)
     assert plain.shadows == 6
     assert set(plain.facts.need(UsersOfClients).users) == {client(n) for n in range(6)}
     assert set(plain.facts.need(Attributes).attributes) == {"hand"}
@@ -384,7 +382,7 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
     assert adaptive.are_shadows_defended
     nobody = user_plan(tmp_path, SERVER_THREAT, people=None)
     bare = build_federation(
-        nobody, arms[0], 0, partition_for_plan(nobody, dataset, 0), dataset.task, HERE
+        nobody, arms[0], 0, partition_for_plan(nobody, dataset, 0), dataset, HERE
     )
     assert (bare.shadows, bare.facts, bare.background) == (0, Facts(), None)
 
@@ -395,7 +393,7 @@ def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
     audit_inputs = inputs_for(shared)
     known = known_to(shared.arms[0], IDENTITY_THREAT, audit_inputs).background
     dealt = partition_for_plan(shared, audit_inputs.dataset, 0)
-    there = build_federation(shared, shared.arms[0], 0, dealt, audit_inputs.dataset.task, HERE)
+    there = build_federation(shared, shared.arms[0], 0, dealt, audit_inputs.dataset, HERE)
     assert known is not None
     assert there.background is not None
     assert len(known) == 20

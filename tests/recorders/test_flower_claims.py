@@ -99,7 +99,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     dataset = load_data(PLAN, HERE)
     dealt = partition_for_plan(PLAN, dataset, PLAN.seeds[0])
     return Simulated(
-        build_federation(PLAN, PLAN.arms[0], PLAN.seeds[0], dealt, dataset.task, HERE),
+        build_federation(PLAN, PLAN.arms[0], PLAN.seeds[0], dealt, dataset, HERE),
         AuditFolder(folder).run_path(PLAN.arms[0].name, PLAN.seeds[0]),
         [one for one in found.findings if not one.cell.is_control],
     )

@@ -118,7 +118,7 @@ def _train_batch(
     partitions = [audit_inputs.partition(run.seed, run.kind) for run in batch]
     federations = [
         build_federation(
-            plan, arm, run.seed, partition, audit_inputs.dataset.task, audit_inputs.resources
+            plan, arm, run.seed, partition, audit_inputs.dataset, audit_inputs.resources
         )
         for run, partition in zip(batch, partitions, strict=True)
     ]

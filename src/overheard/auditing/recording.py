@@ -446,7 +446,7 @@ def _check_partition(
     matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
     partition = partition_for_plan(matched, dataset, seed)
     reference = next(arm for arm in plan.arms if arm.is_reference)
-    planned = build_federation(matched, reference, seed, partition, dataset.task, cpu)
+    planned = build_federation(matched, reference, seed, partition, dataset, cpu)
     _refuse_other_protocol(recording, manifest, plan, planned)
     if manifest.data != data_digest(planned):
         raise PlanError(

@@ -24,15 +24,16 @@ from overheard.core.errors import PlanError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.seeds import Seed
-from overheard.core.task import Task
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import ByRound, GroundTruth, Partition
+from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.disk.folder_lock import lock_folder
 from overheard.federation.run import Federation, run
 from overheard.learning.device import choose_device
 from overheard.plans.plan import ArmPlan, Plan
+from overheard.plans.registries import questions
 
 
 def build_federation(
@@ -40,15 +41,19 @@ def build_federation(
     arm: ArmPlan,
     seed: int,
     partition: DataPartition,
-    task: Task,
+    dataset: Dataset,
     resources: Resources,
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
     training, users, rounds = plan.training, partition.participants, plan.rounds_of(arm)
+    facts = partition.facts
+    for question in questions().values():
+        for fact in question.find_truth(dataset, partition):
+            facts = facts.having(fact)
     return Federation(
-        build_model=partial(training.model.build, task),
+        build_model=partial(training.model.build, dataset.task),
         model=repr(training.model),
-        task=task,
+        task=dataset.task,
         recipe=training.recipe,
         pool=partition.pool,
         # An arm with more rounds keeps the last partition.
@@ -64,7 +69,7 @@ def build_federation(
         device=str(choose_device(resources.device)),
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
-        facts=partition.facts,
+        facts=facts,
         background=partition.background,
         distillation=arm.distillation,
         algorithm=plan.algorithm_of(arm),
@@ -105,7 +110,7 @@ def simulate(
     kind = first_control(plan) if is_control else PLANNED
     partition = partition_for_plan(plan, dataset, number, kind)
     federation = build_federation(
-        plan, _select_arm(plan, arm), number, partition, dataset.task, resources
+        plan, _select_arm(plan, arm), number, partition, dataset, resources
     )
     folder = folder or Path(tempfile.mkdtemp(prefix="overheard-"))
     with lock_folder(folder):

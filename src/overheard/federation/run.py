@@ -17,7 +17,7 @@ from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
-from overheard.core.truth import GroundTruth, TrueFact
+from overheard.core.truth import GroundTruth
 from overheard.federation.derived_updates import derive_updates
 from overheard.federation.digest import data_digests
 from overheard.federation.distillation_run import DistillationRun
@@ -147,7 +147,7 @@ def _run_distillation(
     )
     if not (was_complete and has_truth(folder)):
         write_truth(folder, build_ground_truth(federation, transcript), inside=run.inside)
-    return transcript, read_truth(folder, _fact_kinds(federation))
+    return transcript, _read_truth(federation, folder)
 
 
 @final
@@ -229,12 +229,15 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
     if not (was_complete and has_truth(run.folder)):
         truth = build_ground_truth(run.federation, transcript, run.home)
         write_truth(run.folder, truth, inside=run.inside)
-    return transcript, read_truth(run.folder, _fact_kinds(run.federation))
+    return transcript, _read_truth(run.federation, run.folder)
 
 
-def _fact_kinds(federation: Federation) -> tuple[type[TrueFact], ...]:
-    """Return the kinds of facts in the ground truth of a run."""
-    return (LabelCounts, *map(type, federation.facts))
+def _read_truth(federation: Federation, folder: Path) -> GroundTruth:
+    """Return the stored ground truth, with what the federation states of its clients now."""
+    truth = read_truth(folder, (LabelCounts, *map(type, federation.facts)))
+    for fact in federation.facts:
+        truth = truth.having(fact)
+    return truth
 
 
 def build_manifests(federations: Sequence[Federation]) -> tuple[Manifest, ...]:

@@ -50,7 +50,7 @@ class Question(ABC, Generic[C]):
     is_about_users: ClassVar[bool] = False
     """Whether it is about the user behind a client; a cohort is then no valid target."""
     reads: ClassVar[tuple[type[TrueFact], ...]] = ()
-    """The kinds of true facts that its scorer reads; truth.json may state them."""
+    """The kinds of true facts that its scorer reads; see `core.true_facts` and `find_truth`."""
     gives: ClassVar[tuple[type[KnownFact], ...]] = ()
     """The kinds of facts that its attackers know; see `core.known_facts` and `make_facts`."""
     needs_all_rounds: ClassVar[bool] = False
@@ -82,6 +82,19 @@ class Question(ABC, Generic[C]):
     def measure(self, score: str) -> Measure:
         """Return how to display a score; by default its name, without unit or factor."""
         return self.measures.get(score, Measure(make_printable(score), "", 1.0))
+
+    def find_truth(self, dataset: Dataset, partition: DataPartition) -> tuple[TrueFact, ...]:
+        """Return the facts of `reads` that only this question knows how to make of the data.
+
+        They are true of a simulated run; a recording states them in its truth.json. By default
+        there are none: those of `core.true_facts` are drawn with the data.
+
+        Args:
+            dataset: the audited data set.
+            partition: who holds which examples of it, as the plan says.
+
+        """
+        return ()
 
     def make_facts(
         self, dataset: Dataset, partition: DataPartition, seed: Seed

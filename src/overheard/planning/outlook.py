@@ -195,9 +195,9 @@ def planned_audit(
 
 def _sketched_run(plan: Plan, run: RunSpec, audit_inputs: AuditInputs) -> ObservedRun:
     """Return a run with made-up messages."""
-    task, partition = audit_inputs.dataset.task, audit_inputs.partition(run.seed)
+    partition = audit_inputs.partition(run.seed)
     federation = build_federation(
-        plan, run.arm, run.seed, partition, task, audit_inputs.resources
+        plan, run.arm, run.seed, partition, audit_inputs.dataset, audit_inputs.resources
     )
     return ObservedRun(run, sketch_transcript(federation), audit_inputs.for_attackers(run.seed))
 

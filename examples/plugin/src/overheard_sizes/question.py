@@ -5,14 +5,16 @@ from statistics import median
 from typing import final
 
 from overheard.core.knowledge import KnownFact
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.core.truth import TrueFact
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.question import Question
 from overheard_sizes.claim import LargerHalf
 from overheard_sizes.known_facts import MedianSize
 from overheard_sizes.scorer import LargerHalfScorer
+from overheard_sizes.true_facts import ClientSizes
 
 
 @final
@@ -22,8 +24,19 @@ class LargerHalfQuestion(Question[LargerHalf]):
 
     name = "larger_half"
     source = LargerHalfScorer.source
-    reads = (LabelCounts,)
+    reads = (ClientSizes,)
     gives = (MedianSize,)
+
+    def find_truth(self, dataset: Dataset, partition: DataPartition) -> tuple[TrueFact, ...]:
+        """Return the sizes of all clients."""
+        users = partition.participants
+        shadows = 0 if users is None else len(users.shadow_rows)
+        sizes = {
+            (number, client(place)): len(held)
+            for number, rows in enumerate(partition.rows)
+            for place, held in enumerate(rows[: len(rows) - shadows])
+        }
+        return (ClientSizes(sizes),)
 
     @property
     def scorer(self) -> LargerHalfScorer:

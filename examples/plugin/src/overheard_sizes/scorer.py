@@ -1,5 +1,6 @@
 """A scorer that compares the claim with the clients' numbers of examples."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -8,9 +9,9 @@ from typing import ClassVar, final
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses, Score, Scorer
-from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard_sizes.claim import LargerHalf
+from overheard_sizes.true_facts import ClientSizes
 
 
 @final
@@ -27,9 +28,10 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
         """Return whether the target holds the median number of examples or more."""
-        counts = truth.facts.need(LabelCounts)
-        parties = {party for number, party in counts.counts if number in rounds}
-        sizes = {party: int(counts.counts_of(party, rounds).sum()) for party in parties}
+        sizes = Counter[Party]()
+        for (number, party), size in truth.facts.need(ClientSizes).sizes.items():
+            if number in rounds:
+                sizes[party] += size
         return LargerHalf(float(sizes[target] >= median(sizes.values())))
 
     def uninformed_guesses(

@@ -168,7 +168,7 @@ def _measure(trial: Trial, run_of: MeasurementRun) -> Iterator[ReproducedValue]:
     cache, scorer = MemoryTensorCache(), LabelSharesScorer()
     for kind in TRIALS:
         arm = arms["noisy"] if kind == "noisy" else plan.arms[0]
-        federation = build_federation(plan, arm, seed, partition, dataset.task, resources)
+        federation = build_federation(plan, arm, seed, partition, dataset, resources)
         with tempfile.TemporaryDirectory() as run_folder, one_thread():
             transcript, truth = run(federation, Path(run_folder) / "run")
             auxiliary = partition.auxiliary

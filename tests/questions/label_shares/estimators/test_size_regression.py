@@ -60,7 +60,7 @@ def covered(world: World, fresh: World) -> float:
 # 300 tries of 0.9 have a deviation of 0.017; the quantiles of 400 residuals one of 0.015.
 @pytest.mark.parametrize("power", [1.0, 0.5])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
-def test_intervals_contain_nine_true_sizes_in_ten(power, noise):
+def test_intervals_contain_nine_true_facts_in_ten(power, noise):
     world = World(power, noise)
     assert 0.83 < covered(world, world) < 0.97
 
