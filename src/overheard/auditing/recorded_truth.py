@@ -18,7 +18,6 @@ from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.core.true_facts.shifts import Shifts
-from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import ByRound, GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
@@ -255,12 +254,9 @@ def _refuse_unknown_parties(
                 f"name its clients, and rounds from 1 to {last}"
             )
     holders = {party for party in parties if party != SERVER and not is_shadow_device(party)}
-    users = truth.facts.get(UsersOfClients) or UsersOfClients({})
-    owners = truth.facts.get(RecordOwners) or RecordOwners({})
-    entries = (("users", users.users, parties), ("members", owners.members, holders))
-    for key, named, allowed in entries:
-        if unknown := sorted(named.keys() - set(allowed)):
+    for fact in truth.facts:
+        if unknown := sorted({*fact.clients()} - holders):
             raise TranscriptError(
-                f"{path}: {key!r} names {', '.join(unknown)}, but the parties of the run are "
-                f"{', '.join(parties)}: use the names of its clients"
+                f"{path}: {fact.key!r} names {', '.join(unknown)}, but the parties of the run "
+                f"are {', '.join(parties)}: use the names of its clients"
             )

@@ -79,6 +79,10 @@ class TrueFact(Fact):
     def to_json(self) -> Any:
         """Return what truth.json states."""
 
+    def clients(self) -> Collection[Party]:
+        """Return the clients that must be in the run; by default none."""
+        return ()
+
     def refuse_contradiction(self, facts: Facts["TrueFact"]) -> None:
         """Refuse what another fact contradicts; by default nothing.
 

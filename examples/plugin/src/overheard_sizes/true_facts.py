@@ -1,7 +1,7 @@
 """What is true of the sizes of clients; no attack may import it."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -43,6 +43,10 @@ class ClientSizes(TrueFact):
         for _, party in sorted(self.sizes):
             stated[party].append(self.sizes[len(stated[party]), party])
         return stated
+
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return {party for _, party in self.sizes}
 
     def renamed(self, names: Renaming) -> "ClientSizes":
         """Return the sizes of clients by their new names."""

@@ -272,6 +272,10 @@ class DrawnShares(TrueFact):
         first = max((one for one in stated if one <= number), default=None)
         return None if first is None else stated[first]
 
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return self.shares.keys()
+
     def renamed(self, names: Renaming) -> "DrawnShares | None":
         """Return the shares by the new names of clients, if they keep them over rounds."""
         return (

@@ -1,6 +1,6 @@
 """Which candidate records each client trains on."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, final
 
@@ -55,6 +55,10 @@ class RecordOwners(TrueFact):
         if target != COHORT:
             return self.members.get(target, ())
         return tuple(sorted({index for places in self.members.values() for index in places}))
+
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return self.members.keys()
 
     def renamed(self, names: Renaming) -> "RecordOwners | None":
         """Return the owners by their new names; records of dropped clients are excluded."""

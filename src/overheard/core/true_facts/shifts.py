@@ -1,6 +1,6 @@
 """The rounds in which the data of clients changed."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -63,6 +63,10 @@ class Shifts(TrueFact):
             for number in numbers
         }
         return tuple(sorted(rounds))
+
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return self.shifts.keys()
 
     def renamed(self, names: Renaming) -> "Shifts | None":
         """Return the shifts by the new names of clients, if they keep them over rounds."""

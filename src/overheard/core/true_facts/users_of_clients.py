@@ -1,6 +1,6 @@
 """Which user each client is."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -49,6 +49,10 @@ class UsersOfClients(TrueFact):
     def to_json(self) -> Mapping[Party, str]:
         """Return the user by client."""
         return self.users
+
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return self.users.keys()
 
     def renamed(self, names: Renaming) -> "UsersOfClients":
         """Return the users of the clients by their new names."""
