@@ -9,7 +9,7 @@ import pytest
 
 from overheard.core.defense import Defense
 from overheard.core.plugin_discovery import plugin_classes
-from overheard.core.plugin_registry import _concrete_class, discover_plugins
+from overheard.core.plugin_registry import PluginRegistry, _concrete_class, discover_plugins
 from overheard.plans.registries import REGISTRIES, questions
 
 PACKAGE = Path(__file__).parents[2] / "src" / "overheard"
@@ -71,6 +71,16 @@ def test_an_abstract_class_beside_the_concrete_one_does_not_count(shop: Shop):
     )
     shop.put("apple", abstract + DEFENSE.format(name="Apple", says="apple"))
     assert list(discover_plugins(shop.name(), Defense)) == ["apple"]
+
+
+def test_a_folder_without_the_package_of_a_module_has_no_such_plugin(shop: Shop):
+    for folder in ("apple", "pear/pages"):
+        (shop.folder / folder).mkdir(parents=True)
+        shop.put(f"{folder}/__init__", "")
+    shop.put("pear/__init__", "")
+    shop.put("pear/pages/report", DEFENSE.format(name="Pear", says="pear"))
+    registry = PluginRegistry("pages", Defense, shop.name(), "pages.report")
+    assert list(registry.plugins()) == ["pear"]
 
 
 def test_refuses_a_name_that_occurs_twice(shop: Shop):

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
@@ -173,9 +174,9 @@ def _built_in_plugins(registry: PluginRegistry[T]) -> dict[str, type[T]]:
 
 def _submodules(package: str, room: str) -> Iterator[tuple[str, ModuleType]]:
     for folder in _module_names(import_module(package)):
-        name = f"{package}.{folder}.{room}"
-        if find_spec(name) is not None:
-            yield folder, import_module(name)
+        names = list(accumulate((f"{package}.{folder}", *room.split(".")), "{}.{}".format))
+        if all(map(find_spec, names)):
+            yield folder, import_module(names[-1])
 
 
 def _module_names(package: ModuleType) -> list[str]:
