@@ -67,7 +67,9 @@ def test_it_is_judged_with_the_claims_about_single_clients(found: Audit) -> None
     (undefended, _) = found.arm_results
     (result,) = undefended.threat_results
     assert result.target_kind == "clients"
-    assert {one.attack for one in result.attack_results} == {"all_together", "mean_softmax"}
+    assert {one.attack: one.headline_row.targets for one in result.attack_results} == {
+        "all_together": 3, "mean_softmax": 3,
+    }  # fmt: skip
 
 
 def test_what_it_lacks_is_said_of_each_client(found: Audit) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overheard.core.scorer import Better, Score
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import Finding, targets_of
 from overheard.findings.question import Question
 from overheard.findings.score_row import ScoreRow, row_group
 from overheard.plans.registries import questions
@@ -108,7 +108,7 @@ def _row(
         | dict(question.references(first.name, own_findings, control)),
         blind=None if best is None else blinds[best],
         gain=gain,
-        targets=len({finding.target for finding, _ in members}),
+        targets=len(targets_of(finding for finding, _ in members)),
         seeds=len(set(seeds.tolist())),
     )
 

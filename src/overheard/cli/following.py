@@ -13,7 +13,7 @@ from overheard.auditing.inputs import Resources
 from overheard.cli.terminal import escaped_text
 from overheard.core.accounting.accountant import format_epsilon
 from overheard.core.errors import PlanError
-from overheard.findings.finding import ArmDefense
+from overheard.findings.finding import ArmDefense, targets_of
 from overheard.findings.names import (
     make_printable,
     name_observers,
@@ -148,7 +148,7 @@ def _threat_words(threat_result: ThreatResult, classes: Sequence[str]) -> str:
         guess = guess_words(threat_result, pages) or "no guess to compare with"
         return f"{subject} of {_targets_words(threat_result, row.targets)}: {effect} ({guess})"
     if threat_result.unchecked_claims:
-        count = len({one.target for one in threat_result.unchecked_claims})
+        count = len(targets_of(threat_result.unchecked_claims))
         example = pages.unchecked_example(threat_result, classes).removesuffix(".")
         more = f" ({example[0].lower()}{example[1:]})" if example else ""
         return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from overheard.core.scorer import Better
 from overheard.core.seeds import Seed
-from overheard.findings.finding import Finding
+from overheard.findings.finding import Finding, targets_of
 from overheard.findings.number_format import SPACE, Measure
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow, row_group
 from overheard.statistics.estimate import Estimate, convert_estimate
@@ -80,7 +80,7 @@ class ControlledFindings:
             references=references,
             blind=best_guess,
             gain=None if best_guess is None else _gain_over(value, best_guess, better),
-            targets=len({finding.target for finding in self.planned}),
+            targets=len(targets_of(self.planned)),
             seeds=len({finding.cell.seed for finding in self.planned}),
         )
 

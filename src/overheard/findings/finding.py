@@ -1,6 +1,6 @@
 """Findings, refusals and records of runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self, final
 
@@ -219,6 +219,11 @@ class Finding:
             ],
             "" if self.is_checked else "Not checked: the ground truth is unknown.",
         )
+
+
+def targets_of(findings: Iterable[Finding]) -> frozenset[Party]:
+    """Return all whom findings are about, each of a joint claim included."""
+    return frozenset(party for one in findings for party in one.about)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from overheard.drawing.coverage import (
     learning_curve_sentences,
 )
 from overheard.drawing.question_pages import QuestionPages
+from overheard.findings.finding import targets_of
 from overheard.findings.names import (
     make_printable,
     name_observers,
@@ -149,16 +150,17 @@ def _source_words(threat_result: ThreatResult, attack_result: AttackResult) -> s
 
 def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult) -> str:
     # For questions about time, only the targets whose distribution shifted.
-    targets = {
-        finding.target
+    targets = targets_of(
+        finding
         for finding in attack_result.findings
         if finding.claimed.timeline is None or finding.true_since is not None
-    }
+    )
     if threat_result.target_kind == "cohort":
         return possessive(name_other_clients(threat_result.observers))
     if len(targets) > 1:
         return "each client's"
-    return possessive(name_target(targets.pop(), threat_result.observers))
+    (only,) = targets
+    return possessive(name_target(only, threat_result.observers))
 
 
 def _attack_sentence(threat_result: ThreatResult) -> str:
@@ -185,7 +187,7 @@ def _interval_sentence(row: ScoreRow, pages: QuestionPages) -> str:
 def unchecked_claim_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     """Describe the claims of these observers, and state that they were not checked."""
     attacks = attacks_with_claims(threat_result)
-    targets = {one.target for one in threat_result.unchecked_claims}
+    targets = targets_of(threat_result.unchecked_claims)
     whom = (
         name_other_clients(threat_result.observers)
         if threat_result.target_kind == "cohort"
