@@ -20,6 +20,7 @@ from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
+from overheard.report.pictures import PICTURES_FILE
 from overheard.report.refusals import failure_sentences
 from overheard.report.threat_sentences import headlines
 from overheard.report.write import write_report
@@ -64,6 +65,7 @@ def audit_and_report(
         )
         write_report(found, folder)
     refuse_empty_audit(found)
+    pictures = folder / PICTURES_FILE
     return (
         *(() if found.recording is None else found.recording.sentences),
         *headlines(found.arm_results),
@@ -71,6 +73,7 @@ def audit_and_report(
         *unmeasured_attacks(found),
         *failure_sentences(found.refusals),
         *found.data,
+        *((f"Pictures, as sensitive as the data: {pictures}",) if pictures.exists() else ()),
     )
 
 
