@@ -282,7 +282,7 @@ def test_ctrl_c_saves_finished_work_and_says_how_to_resume(
         "overheard: interrupted; finished work is saved: run the same command again to resume"
     )
     # Both attacks had read all rounds together, and were reading the first round.
-    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 2
     assert overheard("audit", plan, "--out", tmp_path / "out", "--quiet", *CPU).code == 0
     ours = contents(tmp_path / "out")
     assert {name: ours[name] for name in contents(finished)} == contents(finished)

@@ -10,7 +10,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.auditing.inputs import (
-    RedrawnCounts,
     Resources,
     load_data,
     load_inputs,
@@ -129,28 +128,6 @@ def with_partition(
         if party in index_of
     }
     return replace(truth, partition=Partition(federation.pool, rows, token_words))
-
-
-def with_redrawn_counts(
-    truth: GroundTruth, federation: Federation, redrawn: RedrawnCounts
-) -> GroundTruth:
-    """Return the ground truth with partitions drawn anew.
-
-    Args:
-        truth: the ground truth of the run.
-        federation: the run.
-        redrawn: label counts of partitions drawn anew, by round and then by client; an arm with
-            more rounds keeps the last ones.
-
-    """
-    index_of = {client: index for index, client in enumerate(federation.clients)}
-    counts = _label_counts(truth)
-    redrawn_counts = {
-        (number, party): redrawn[min(number, len(redrawn) - 1)][index_of[party]]
-        for number, party in counts
-        if redrawn and party in index_of and index_of[party] < len(redrawn[0])
-    }
-    return truth.having(LabelCounts(counts, redrawn_counts))
 
 
 def _label_counts(truth: GroundTruth) -> ByRound[Int[Tensor, " classes"]]:

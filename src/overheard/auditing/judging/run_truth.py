@@ -8,8 +8,8 @@ from typing import final
 from overheard.auditing.attack_runner import pseudonyms_of
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.simulate import with_redrawn_counts
 from overheard.core.parties import Party
+from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.federation.federation import Federation
 from overheard.plans.plan import ThreatPlan
@@ -38,8 +38,18 @@ class DrawnRun:
 
         Observing clients keep their examples.
         """
-        counts = self.audit_inputs.redrawn_counts(self.seed, threat)
-        return with_redrawn_counts(truth, self.federation, counts) if counts else truth
+        drawn = self.audit_inputs.redrawn_counts(self.seed, threat)
+        held = truth.facts.get(LabelCounts)
+        if held is None or not drawn:
+            return truth
+        place_of = {one: place for place, one in enumerate(self.federation.clients)}
+        redrawn = {
+            # An arm with more rounds keeps the last partition.
+            (number, party): drawn[min(number, len(drawn) - 1)][place_of[party]]
+            for number, party in held.counts
+            if place_of.get(party, len(drawn[0])) < len(drawn[0])
+        }
+        return truth.having(LabelCounts(held.counts, redrawn))
 
 
 @final
