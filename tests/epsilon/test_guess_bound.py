@@ -51,6 +51,32 @@ def test_all_correct_guesses_give_the_epsilon_that_makes_them_5_percent_likely()
     assert of_non_members == pytest.approx(log(odds_of_right * 3))
 
 
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "right", "delta", "expected"),
+    [
+        (1000, 100, 90, 0.0, 1.630823),
+        (200, 50, 45, 0.0, 1.393604),
+        (200, 200, 130, 0.0, 0.366487),
+        (1000, 1000, 600, 0.0, 0.297468),
+        (100, 20, 12, 0.0, 0.0),
+        (1000, 100, 90, 1e-5, 1.626144),
+        (500, 30, 30, 1e-5, 2.238824),
+        (5000, 400, 390, 1e-6, 3.124244),
+    ],
+)
+def test_bounds_are_those_of_jax_privacy_and_privacy_meter(
+    canaries: int, guesses: int, right: int, delta: float, expected: float
+) -> None:
+    # `_epsilon_one_run(0, canaries, guesses, right, 0.05, delta)` of jax_privacy.auditing
+    # (8967688) and, to 1e-5, `get_eps_audit(canaries, guesses, right, delta, 0.05)` of
+    # privacytrustlab/ml_privacy_meter e384af8 (audit.py), the code of the paper.
+    for inside in (guesses, guesses // 3, 0):
+        counts = GuessCounts(right, inside, guesses - inside, canaries)
+        bound = epsilon_from_guesses(counts, 1.0, delta)
+        # They have the paper's term for delta, which is tighter here by up to 0.01.
+        assert expected - (0.01 if delta else 1e-6) <= bound <= expected + 1e-6
+
+
 def test_delta_lowers_the_bound() -> None:
     # It takes 2 * 1/2 * 1/2 * 20 * 0.001 = 0.01 of the 0.05.
     chance = 0.04 ** (1 / 20)

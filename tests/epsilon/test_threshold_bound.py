@@ -14,7 +14,6 @@ from overheard.epsilon.threshold_bound import (
     epsilon_from_rates,
 )
 from overheard.findings.finding import Cell, ClaimRow, Finding
-from overheard.statistics.exact_intervals import estimate_proportion
 
 RATES = st.floats(0.001, 0.999)
 
@@ -75,21 +74,43 @@ def test_the_bound_falls_with_the_false_positive_rate(
     )
 
 
-def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
-    # Scores are 1 or 0. At even indices only members have 1, so 0 is the threshold; at odd
-    # indices 80 of 100 members and 10 of 100 non-members are above it.
-    members = [score for k in range(100) for score in (1.0, float(k < 80))]
-    non_members = [score for k in range(100) for score in (0.0, float(k < 10))]
-    bound = bound_epsilon_by_thresholds([finding(members, non_members)], delta=1e-5)
+@pytest.mark.parametrize(
+    ("above", "members", "false", "non_members", "delta", "expected"),
+    [
+        # Clopper and Pearson give 0.7082 for 80 of 100, and 0.1762 for 10: ln(0.7082 / 0.1762).
+        (80, 100, 10, 100, 0.0, 1.390918),
+        (80, 100, 10, 100, 1e-5, 1.390904),
+        (95, 100, 60, 100, 1e-5, 0.988746),
+        (40, 200, 0, 1000, 1e-5, 3.686168),
+        (199, 200, 100, 200, 0.01, 2.721347),
+        (6, 100, 5, 100, 0.0, 0.0),
+    ],
+)
+def test_the_bound_of_the_half_not_used_for_selection_is_that_of_jax_privacy(
+    above: int, members: int, false: int, non_members: int, delta: float, expected: float
+) -> None:
+    # `CanaryScoreAuditor(scores of members, of non-members).epsilon_clopper_pearson(0.05,
+    # delta, one_sided=False, threshold_strategy=Explicit(0.5))` of jax_privacy.auditing
+    # (8967688). Scores are 1 or 0. At even indices only members have 1, so 0 is the threshold.
+    bound = bound_epsilon_by_thresholds(
+        [
+            finding(
+                [score for k in range(members) for score in (1.0, float(k < above))],
+                [score for k in range(non_members) for score in (0.0, float(k < false))],
+            )
+        ],
+        delta,
+    )
     assert bound is not None
-    low, high = estimate_proportion(80.0, 100).low, estimate_proportion(10.0, 100).high
-    assert low is not None
-    assert high is not None
-    # 0.7082 and 0.1762, by tables of Clopper and Pearson.
-    assert (low, high) == (pytest.approx(0.7082, abs=1e-4), pytest.approx(0.1762, abs=1e-4))
-    assert bound.epsilon == pytest.approx(log((low - 1e-5) / high))
+    assert bound.epsilon == pytest.approx(expected, abs=1e-6)
     assert isinstance(bound.evidence, ThresholdRates)
-    assert (bound.evidence.threshold, bound.members, bound.non_members) == (0.0, 100, 100)
+    assert (bound.evidence.threshold, bound.members, bound.non_members) == (
+        0.0,
+        members,
+        non_members,
+    )
+    assert bound.evidence.true_positive_rate.mean == above / members
+    assert bound.evidence.false_positive_rate.mean == false / non_members
 
 
 def test_a_difference_in_the_selection_half_alone_gives_zero() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ClaimRow
@@ -57,12 +57,20 @@ def test_the_equal_error_rate_is_interpolated_between_thresholds() -> None:
     st.lists(st.integers(0, 5), min_size=1, max_size=8),
     st.lists(st.integers(0, 5), min_size=1, max_size=8),
 )
-def test_the_auc_equals_sklearns_and_lies_in_its_interval(
+def test_the_curve_equals_sklearns_and_its_figures_lie_in_their_intervals(
     same: list[int], other: list[int]
 ) -> None:
     scored = pairs([float(one) for one in same], [float(one) for one in other])
-    assert compute_roc(scored).auc()[0] == pytest.approx(
-        roc_auc_score(scored.is_same_user, scored.scores)
+    curve = compute_roc(scored)
+    assert curve.auc()[0] == pytest.approx(roc_auc_score(scored.is_same_user, scored.scores))
+    false_rates, true_rates, _ = roc_curve(
+        scored.is_same_user, scored.scores, drop_intermediate=False
+    )
+    assert curve.false_positive_rates[0] == pytest.approx(false_rates)
+    assert curve.true_positive_rates[0] == pytest.approx(true_rates)
+    levels = np.array([0.05, 0.3, 0.8])
+    assert true_positive_rates_at([scored], levels) == pytest.approx(
+        np.interp(levels, false_rates, true_rates)
     )
     # With few thresholds the bootstrap uses all, so that its draws lie around the estimate.
     for estimator in (estimate_auc, estimate_equal_error_rate):

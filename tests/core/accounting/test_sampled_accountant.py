@@ -65,6 +65,22 @@ def test_dp_fedavg_has_the_epsilon_of_dp_accounting(
     assert (found.lower > 0.9 * right) == (sampling != "fixed")
 
 
+@pytest.mark.parametrize(("_", "noise", "rate", "steps", "right"), FEDAVG[1:3])
+def test_dp_sgd_with_a_replaced_record_has_the_epsilon_of_dp_accounting(
+    _: str, noise: float, rate: float, steps: int, right: float
+) -> None:
+    # A replaced record moves the sum of a batch as a replaced client moves that of a cohort.
+    # `tests.epsilon.test_forty_claims` holds batches of a fixed size against these values too.
+    mechanism = Mechanism(
+        noise, 1.0, DELTA, "client", "client", 2.0, "record", steps, stated=1.0,
+        record_sampling="poisson", record_rate=rate,
+    )  # fmt: skip
+    found = account_mechanism(mechanism, RunParameters(1, 1.0, sampling="none")).recomputed
+    assert found is not None
+    assert found.smallest == pytest.approx(right, rel=0.01)
+    assert 0.9 * right < found.lower <= right * 1.000001
+
+
 def test_bounds_of_one_draw_enclose_the_closed_form() -> None:
     # Removing a unit: delta(e) = q delta_G(log(1 + (exp(e) - 1) / q)) for one Gaussian of mu =
     # 1 (Balle, Barthe and Gaboardi 2018, Theorem 8); delta_G(1) = 0.12693674, so with q = 0.1
