@@ -53,6 +53,11 @@ def test_a_tenth_of_the_claimed_noise_is_a_violation() -> None:
         assert line.upper_bound is not None
         assert line.upper_bound < 1.0
         assert line.lower_bound.epsilon > 2.0
+    # What is known of the records of another arm does not matter.
+    audited = audit_of(claim, finding, are_canaries=True)
+    other = replace(audited.arms[0], are_records_exchangeable=False, canary_odds=None)
+    line = server_result(replace(audited, arms=(other, audited.arms[1])))
+    assert line.verdict == "violated"
 
 
 @pytest.mark.slow
@@ -160,7 +165,9 @@ def test_an_unmeasured_claim_never_holds() -> None:
     finding = noisy_finding(1.0)
     refused = Refusal(finding.cell, client(0), ("an update of the target",))
     assert server_result(audit_of(LOCAL)).verdict == "unasked"
-    assert server_result(audit_of(LOCAL, refusals=(refused,))).verdict == "refused"
+    of_senders = replace(refused, cell=replace(finding.cell, question="same_sender"))
+    assert server_result(audit_of(LOCAL, refusals=(of_senders,))).verdict == "unasked"
+    assert server_result(audit_of(LOCAL, refusals=(of_senders, refused))).verdict == "refused"
     unlike = server_result(audit_of(LOCAL, finding, are_alike=False))
     assert (unlike.verdict, unlike.lower_bound) == ("unlike", None)
     unchecked_finding = replace(finding, true=None)

@@ -83,6 +83,10 @@ def test_delta_lowers_the_bound() -> None:
     found = epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 1.0, 0.001)
     assert found == pytest.approx(log(chance / (1 - chance)))
     assert epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 1.0, 0.005) == 0.0
+    # With odds of 3 it takes 2 * 3/4 * 1/4 * 20 * 0.001 = 0.0075.
+    chance = 0.0425 ** (1 / 20)
+    found = epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 3.0, 0.001)
+    assert found == pytest.approx(log(chance / (1 - chance) / 3))
 
 
 def test_guesses_no_better_than_chance_give_zero() -> None:
@@ -106,8 +110,10 @@ def test_the_bound_grows_with_correct_guesses(
 
 def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
     # One client: at even indices members score 1 and non-members 0; at odd indices 18 of 20
-    # canaries that score 1 are members, and 17 of 20 that score 0 are non-members.
+    # canaries that score 1 or more are members, and 17 of 20 that score 0 or less are
+    # non-members. There thresholds beyond 1 and 0 would tell all of those apart.
     scores = np.repeat([1.0, 0.0], 40)
+    scores[5:40:2], scores[47::2] = 2.0, -1.0
     client_of = np.repeat([0, -1], 40)
     client_of[[1, 3]], client_of[[41, 43, 45]] = -1, 0
     claims = findings(scores[None], client_of)

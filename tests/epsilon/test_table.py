@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -19,6 +20,7 @@ from overheard.epsilon.table import (
     epsilon_table,
 )
 from overheard.findings.audit import Audit
+from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.report.exports import as_json
 from overheard.report.page import render_page
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
@@ -93,6 +95,20 @@ def test_a_claim_that_holds_has_no_sentence() -> None:
 def test_a_false_claim_is_reported_with_the_lower_bound() -> None:
     (sentence,) = epsilon_sentences(epsilon_results(audit_of(replace(WEAK, stated=0.1)))[:1])
     assert "epsilon 0.1 is promised, and with its settings no epsilon below 0.7" in sentence
+
+
+def test_each_verdict_has_its_words_and_says_if_the_claim_holds_for_its_settings() -> None:
+    (found, *_) = epsilon_results(audit_of(replace(WEAK, stated=1.0), noisy_finding(10.0)))
+    assert found.accounted.claim == "holds"
+    lines = {one: replace(found, verdict=one) for one in get_args(EpsilonVerdict)}
+    words = {
+        one: row[COLUMN_NAMES.index("Verdict")]
+        for one, row in zip(lines, epsilon_table([*lines.values()]).rows, strict=True)
+    }
+    assert len(set(words.values())) == len(lines)
+    assert {one for one in lines if words[one].startswith("claim holds for its settings")} == {
+        "holds", "unasked", "refused", "unlike", "unchecked",
+    }  # fmt: skip
 
 
 def test_a_meaningless_epsilon_is_reported_as_such() -> None:

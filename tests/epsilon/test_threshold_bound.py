@@ -11,6 +11,7 @@ from overheard.core.parties import SERVER, client
 from overheard.epsilon.threshold_bound import (
     ThresholdRates,
     bound_epsilon_by_thresholds,
+    candidate_thresholds,
     epsilon_from_rates,
 )
 from overheard.findings.finding import Cell, ClaimRow, Finding
@@ -91,11 +92,12 @@ def test_the_bound_of_the_half_not_used_for_selection_is_that_of_jax_privacy(
 ) -> None:
     # `CanaryScoreAuditor(scores of members, of non-members).epsilon_clopper_pearson(0.05,
     # delta, one_sided=False, threshold_strategy=Explicit(0.5))` of jax_privacy.auditing
-    # (8967688). Scores are 1 or 0. At even indices only members have 1, so 0 is the threshold.
+    # (8967688). At even indices members have 1 and others 0, so that 0 is the threshold. At odd
+    # indices 1 would be a better one.
     bound = bound_epsilon_by_thresholds(
         [
             finding(
-                [score for k in range(members) for score in (1.0, float(k < above))],
+                [score for k in range(members) for score in (1.0, 2.0 * (k < above))],
                 [score for k in range(non_members) for score in (0.0, float(k < false))],
             )
         ],
@@ -111,6 +113,16 @@ def test_the_bound_of_the_half_not_used_for_selection_is_that_of_jax_privacy(
     )
     assert bound.evidence.true_positive_rate.mean == above / members
     assert bound.evidence.false_positive_rate.mean == false / non_members
+
+
+def test_thresholds_are_all_of_few_scores_and_dense_at_both_ends_of_many() -> None:
+    assert candidate_thresholds(np.array([3.0, 1.0, 2.0, 1.0])).tolist() == [1.0, 2.0, 3.0]
+    selected = candidate_thresholds(np.arange(1000.0))
+    assert (selected == 999 - selected[::-1]).all()
+    # Ranks of a geometric series of 32 from 1 to 1000: 1, 1.2, 1.6, 2, 2.4, 3.05, 3.8, 4.8, ..
+    assert selected[:6].tolist() == [0, 1, 2, 3, 4, 5]
+    assert np.diff(selected).max() > 30
+    assert len(selected) <= 64
 
 
 def test_a_difference_in_the_selection_half_alone_gives_zero() -> None:

@@ -44,6 +44,11 @@ def test_known_and_unknown_users_are_resampled_separately() -> None:
     # Three known at 0, one unknown at 1: always a quarter, however counts it is drawn.
     result = bootstrap_mean([mean_of([0.0, 0.0, 0.0, 1.0], unknown=1)], SEED)
     assert (result.mean, result.low, result.high) == pytest.approx((0.25, 0.25, 0.25))
+    # The sums of 0, 0.3, 0.6 and of 0.4, 0.8 have variances 0.18 and 0.08: as a mean of five,
+    # 0.26 / 25, times 5 / 4. Student's quantile at 5 - 1 degrees of freedom is 2.776.
+    result = bootstrap_mean([mean_of([0.0, 0.3, 0.6, 0.4, 0.8], unknown=2)], SEED)
+    assert (result.mean, result.degrees) == pytest.approx((0.42, 4))
+    assert result.low == pytest.approx(0.42 - 2.776 * 0.114, abs=0.015)
 
 
 def test_a_single_user_has_no_interval() -> None:

@@ -15,7 +15,8 @@ from overheard.statistics.judgement import Judgement, holm_adjusted, judge
         ([0.001], [0.01], 0.001, False, True, "leaks"),
         # The p-value and the gain must be of the same attack.
         ([0.001, 0.4], [-0.1, 0.2], 0.001, True, False, "inconclusive"),
-        ([0.026], [0.2], 0.001, True, False, "inconclusive"),
+        # As small a p-value as the level can be reached, but is not.
+        ([0.026], [0.2], 0.025, True, False, "inconclusive"),
         ([0.2], [0.2], 0.001, True, True, "no leak above margin"),
         ([1.0], [0.0], 1 / 24, True, True, "not enough to judge"),
         ([1.0], [0.0], 1 / 24, False, True, "nothing to read"),

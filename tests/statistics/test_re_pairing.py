@@ -71,3 +71,7 @@ def test_random_choices_include_what_happened():
 )
 def test_the_smallest_p_value_follows_from_the_sizes(sizes: list[int], smallest: float):
     assert smallest_p_value(count_pairings(sizes)) == pytest.approx(smallest)
+
+
+def test_the_last_number_of_pairings_that_is_enumerated_has_the_smallest_p_value():
+    assert (smallest_p_value(10_000), smallest_p_value(10_001)) == (1e-4, 1e-3)

@@ -41,7 +41,7 @@ def test_scores_the_rank_of_the_true_user_beside_a_random_order() -> None:
     assert [got[name].value for name in ("top1", "top5", "reciprocal_rank")] == [0, 1, 0.5]
     blinds = [got[name].best_uninformed for name in ("top1", "top5", "reciprocal_rank")]
     assert blinds == pytest.approx([1 / 8, 5 / 8, 2.717857 / 8])
-    assert got.keys() == {"top1", "top5", "reciprocal_rank"}
+    assert list(got) == ["top1", "top5", "reciprocal_rank"]
 
 
 def test_counts_a_tie_for_the_first_rank_as_half_a_hit() -> None:

@@ -96,6 +96,9 @@ def test_top3_accepts_any_truly_tied_label_up_to_the_remaining_places() -> None:
     # One label is above the tie; three tie for the two remaining places.
     truth = shares(0.4, 0.2, 0.2, 0.2)
     assert values(shares(0.4, 0.3, 0.1, 0.2), truth)["top3"] == 1.0
+    # Two labels are above the tie, of which one is claimed; the tied ones have one place left.
+    pairs = shares(0.3, 0.3, 0.2, 0.2)
+    assert values(shares(0.3, 0.0, 0.4, 0.3), pairs)["top3"] == pytest.approx(2 / 3)
     # All tied labels are claimed, the one above them is not: two of three places.
     assert values(shares(0.0, 0.4, 0.3, 0.3), truth)["top3"] == pytest.approx(2 / 3)
 
@@ -216,9 +219,8 @@ def test_a_perfect_claim_has_perfect_scores(
     pair: tuple[LabelShares, LabelShares],
 ) -> None:
     truth, _ = pair
-    assert all(
-        value == (0 if name in DISTANCES else 1) for name, value in values(truth, truth).items()
-    )
+    for score in scores(truth, truth).values():
+        assert score.value == (0 if score.better == "lower" else 1)
 
 
 @given(pairs_of_claims(), st.randoms(use_true_random=False))

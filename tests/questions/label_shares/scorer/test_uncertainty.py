@@ -76,7 +76,8 @@ def test_a_size_is_compared_with_the_examples_per_round() -> None:
         assert scores(LabelShares(SHARES, size=SizeEstimate(size)))[
             "size_factor"
         ].value == pytest.approx(1)
-    right = scores(LabelShares(SHARES, size=SizeEstimate(10.0, 9.0, 12.0)), rounds=(0,))
+    right = scores(LabelShares(SHARES, size=SizeEstimate(10.0, 10.0, 12.0)), rounds=(0,))
+    assert right["size_factor"].better == "lower"
     assert right["size_factor"].value == pytest.approx(0)
     assert right["size_coverage"].value == 1.0
 

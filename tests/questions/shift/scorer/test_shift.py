@@ -251,6 +251,7 @@ def test_scores_the_risen_share_and_its_interval() -> None:
     assert got["risen_error"].blinds == {"no change": pytest.approx(0.35)}  # equal shares: .25
     assert got["risen_error"].references == {"as before": pytest.approx(0.4)}
     assert got["risen_coverage"].value == 1.0
+    assert got["risen_coverage"].blinds == {}
     sure = scores(shift_of(after=(0.5, 0.2, 0.2, 0.1), deviation=0.05))
     assert sure["risen_coverage"].value == 0.0  # .5 + .08 < .6
 
@@ -261,6 +262,13 @@ def test_coverage_counts_the_labels_inside_their_intervals() -> None:
     assert got["coverage"].value == pytest.approx(0.5)
     assert got["width"].value == pytest.approx(2 * 1.6449 * 0.1, abs=1e-4)
     assert got["coverage"].blinds == got["width"].blinds == {}
+
+
+def test_a_perfect_claim_has_perfect_scores() -> None:
+    got = scores(shift_of(evidence(alarm=3, since=3), TRUE_CHANGE, (0.6, 0.2, 0.2, 0.0)))
+    assert len(got) == 12
+    for score in got.values():
+        assert score.value == pytest.approx(0 if score.better == "lower" else 1, abs=1e-6)
 
 
 def test_a_shift_without_a_label_change_has_no_direction() -> None:

@@ -96,6 +96,8 @@ def test_guess_ranks_words_by_public_text():
     harmonic = sum(1 / rank for rank in range(3, 11))
     assert blinds["public text"] == pytest.approx((1 + 1 + 3 * harmonic / 8) / 3)
     assert list(blinds) == ["public text", "any order"]
+    # Three of ten words in any order: (H + 2 (10 - H) / 9) / 10 for H = 1 + 1/2 + .. + 1/10.
+    assert blinds["any order"] == pytest.approx((2.92897 + 2 * 7.07103 / 9) / 10, abs=1e-5)
     assert list(scores_of(ASKED, Knowledge(2))["word_precision"][1]) == ["any order"]
 
 
