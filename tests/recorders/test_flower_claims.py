@@ -171,7 +171,7 @@ class NodeNames(Renaming):
 
     keeps_names = True
 
-    def rename(self, held):
+    def rename_parties(self, held):
         return {as_node(party): one for party, one in held.items()}
 
     def rename_by_round(self, held):
