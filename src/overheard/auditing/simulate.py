@@ -20,12 +20,17 @@ from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.run_kinds import PLANNED, first_control
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import PlanError
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
-from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.truth import ByRound, GroundTruth, Partition
+from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
+from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.shifts import Shifts
+from overheard.core.true_facts.users_of_clients import UsersOfClients
+from overheard.core.truth import ByRound, GroundTruth, Partition, TrueFact
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.disk.folder_lock import lock_folder
@@ -45,10 +50,6 @@ def build_federation(
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
     training, users, rounds = plan.training, partition.participants, plan.rounds_of(arm)
-    facts = partition.facts
-    for question in questions().values():
-        for fact in question.find_truth(dataset, partition):
-            facts = facts.having(fact)
     return Federation(
         build_model=partial(training.model.build, dataset.task),
         model=repr(training.model),
@@ -68,7 +69,7 @@ def build_federation(
         device=str(choose_device(resources.device)),
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
-        facts=facts,
+        facts=_true_facts(dataset, partition),
         background=partition.background,
         distillation=arm.distillation,
         algorithm=plan.algorithm_of(arm),
@@ -76,6 +77,24 @@ def build_federation(
         epochs_range=training.epochs_range,
         straggler_rate=training.straggler_rate,
     )
+
+
+def _true_facts(dataset: Dataset, partition: DataPartition) -> Facts[TrueFact]:
+    """Return what is true of the clients of a partition, whatever the plan asks."""
+    facts = Facts[TrueFact]()
+    if partition.participants is not None:
+        facts = facts.having(UsersOfClients(partition.participants.users))
+        facts = facts.having(Attributes(partition.participants.attributes))
+    if partition.drawn_from is not None:
+        facts = facts.having(DrawnShares.of_rounds(partition.drawn_from))
+    if partition.shifts:
+        facts = facts.having(Shifts(partition.shifts))
+    if partition.members:
+        facts = facts.having(RecordOwners(partition.members))
+    for question in questions().values():
+        for fact in question.find_truth(dataset, partition):
+            facts = facts.having(fact)
+    return facts
 
 
 def simulate(

@@ -11,17 +11,10 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.core.settings import NotNegative, Settings
 from overheard.core.split import Rows, Split
-from overheard.core.true_facts.attributes import Attributes
-from overheard.core.true_facts.label_counts import DrawnShares
-from overheard.core.true_facts.record_owners import RecordOwners
-from overheard.core.true_facts.shifts import Shifts
-from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.core.truth import TrueFact
 from overheard.data.apportion import apportion
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
@@ -117,21 +110,6 @@ class DataPartition:
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
     canary_odds: float | None = None
     drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
-
-    @property
-    def facts(self) -> Facts[TrueFact]:
-        """What is true of the clients."""
-        facts = list[TrueFact]()
-        if self.participants is not None:
-            facts.append(UsersOfClients(self.participants.users))
-            facts.append(Attributes(self.participants.attributes))
-        if self.drawn_from is not None:
-            facts.append(DrawnShares.of_rounds(self.drawn_from))
-        if self.shifts:
-            facts.append(Shifts(self.shifts))
-        if self.members:
-            facts.append(RecordOwners(self.members))
-        return Facts(tuple(facts))
 
     def client_examples(self, client: int, number: int) -> Examples:
         """Return the examples that a client holds in a round."""
