@@ -51,7 +51,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import Party
 from overheard.core.transcript import Transcript
-from overheard.core.truth import EMPTY_GROUND_TRUTH, GroundTruth
+from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
@@ -268,7 +268,7 @@ class CheckedRecording:
             spec.name,
             spec.seed,
             recorded_defenses(manifest, self._accounted_run(whole, rounds)),
-            (truth or EMPTY_GROUND_TRUTH).accuracy,
+            {} if truth is None else truth.accuracy,
             missing=0,
             answers=0,
             has_truth=truth is not None,

@@ -167,7 +167,3 @@ class GroundTruth:
         facts = [one for fact in self.facts if (one := fact.renamed(names)) is not None]
         partition = None if self.partition is None else self.partition.renamed(names)
         return replace(self, facts=Facts(tuple(facts)), partition=partition)
-
-
-EMPTY_GROUND_TRUTH = GroundTruth()
-"""The ground truth of a run of which only the transcript is known."""
