@@ -9,28 +9,25 @@ from annotated_types import Ge
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.known_users import KnownUsers
-from overheard.core.needs import UPDATES, USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import MAX_ROUNDS, KnownUpdates, UpdateSource
-from overheard.linkage.learns_from_updates import LearnsFromUpdates
 from overheard.linkage.matcher import fit_cross_modal, fit_siamese
 from overheard.linkage.training_pairs import draw_embedding_pairs, draw_update_pairs
 from overheard.questions.identity.attacks.reidentify import (
     ClassifyUpdates,
     ScoreKind,
+    UnitUpdateAttack,
     UpdateClassifier,
 )
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.unit_updates import (
     Layers,
-    load_unit_updates,
     read_unit_updates,
 )
 from overheard.questions.identity.estimators.user_classes import NO_UPDATE_SCORE, UserClasses
@@ -52,14 +49,8 @@ class MatchSiamese(UpdateClassifier):
     (`linkage.count_sketch`).
 
     Args:
-        updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         pairs: number of training pairs, each used once.
         batch: pairs per step.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
@@ -93,7 +84,7 @@ class MatchSiamese(UpdateClassifier):
 
 @final
 @dataclass(frozen=True, slots=True)
-class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
+class MatchCrossModal(UnitUpdateAttack):
     """Probability that a target's updates match a user's embedding from another modality.
 
     The attacker has one embedding for each candidate user, such as a mean over texts, and no
@@ -113,15 +104,9 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     random projection of layers with more than 8,192 numbers (`linkage.count_sketch`).
 
     Args:
-        updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         learn_from: the users whose updates and embeddings are paired.
         pairs: number of training pairs, each used once.
         batch: pairs per step.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
@@ -134,8 +119,6 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
     pieces: Positive = 1
 
     name: ClassVar[str] = "match_cross_modal"
-    claim_type: ClassVar = Identity
-    needs: ClassVar = frozenset({UPDATES, USERS})
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.1, eq. 7"
     )
@@ -157,9 +140,7 @@ class MatchCrossModal(LearnsFromUpdates, Attack[Identity]):
                 f"{self.name} needs embeddings of two or more candidate users, and has "
                 f"{len(named)}: choose a data set that provides them"
             )
-        known = load_unit_updates(
-            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
-        )
+        known = self.known_updates(view, knowledge)
         has_embedding = torch.tensor([name in embeddings for name in known.names])
         if self.learn_from == "holdout":
             has_embedding[: known.candidate_count] = False

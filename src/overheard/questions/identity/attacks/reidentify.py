@@ -47,27 +47,50 @@ ClassifyUpdates = Callable[[Float[Tensor, "updates dims"]], Float[Tensor, "updat
 """Returns for each update what its classifier gives each class."""
 
 
-class UpdateClassifier(LearnsFromUpdates, Attack[Identity]):
-    """An attack that learns from updates of known users to classify each update of a target.
+class UnitUpdateAttack(LearnsFromUpdates, Attack[Identity]):
+    """An attack that reads one layer of updates, or several, each scaled to length 1.
 
-    One layer of an update, or several, is scaled to length 1. If there are holdout users, they
-    form one more class.
+    Args:
+        updates: the source of known updates: "shadow" devices of the run, as published, or
+            "simulated" at each broadcast.
+        layer: the part of an update that is read; several parts are each scaled to length 1
+            and read together.
+        most_rounds: maximum number of rounds in which known users are trained.
+        pieces: number of chunks of each simulated prior, each a separate client; 1 as
+            published. Shadow devices hold their whole priors.
+
     """
 
     __slots__ = ()
 
     claim_type: ClassVar = Identity
     needs: ClassVar = frozenset({UPDATES, USERS})
-    score_kind: ClassVar[ScoreKind]
 
     layer: Layers
-    """The part of an update that is read."""
-
     most_rounds: int
-    """Maximum number of rounds in which known users are trained."""
-
     pieces: int
-    """Number of chunks of each simulated prior."""
+
+    def known_updates(self, view: View, knowledge: Knowledge) -> KnownUpdates:
+        """Return the updates of known users.
+
+        Raises:
+            NeedsError: if they are unavailable.
+
+        """
+        return load_unit_updates(
+            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
+        )
+
+
+class UpdateClassifier(UnitUpdateAttack):
+    """An attack that learns from updates of known users to classify each update of a target.
+
+    If there are holdout users, they form one more class.
+    """
+
+    __slots__ = ()
+
+    score_kind: ClassVar[ScoreKind]
 
     @abstractmethod
     def classify(
@@ -92,9 +115,7 @@ class UpdateClassifier(LearnsFromUpdates, Attack[Identity]):
             NeedsError: if updates of known users are unavailable, or what `classify` needs.
 
         """
-        known = load_unit_updates(
-            view, knowledge, self.updates, self.layer, self.pieces, self.most_rounds
-        )
+        known = self.known_updates(view, knowledge)
         classes = build_user_classes(known, self.name)
         classified = self.classify(known, classes, knowledge, seed.child(self.name))
         sent = read_unit_updates(view, targets, self.layer)
@@ -146,14 +167,8 @@ class ReidentifyMlp(UpdateClassifier):
     its own.
 
     Args:
-        updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         epochs: passes over the known updates.
         batch: updates per step.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
@@ -200,14 +215,8 @@ class ReidentifyJointly(UpdateClassifier):
 
     Args:
         attribute: its name; None = the only known attribute.
-        updates: "shadow" devices of the run, as published, or "simulated" at each broadcast.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         epochs: passes over the known updates.
         batch: updates per step.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
@@ -256,13 +265,7 @@ class ReidentifySvm(UpdateClassifier):
     loss and C = 1 are scikit-learn's defaults.
 
     Args:
-        updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         cost: C, the cost of a violated margin.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
@@ -297,13 +300,7 @@ class ReidentifyKnn(UpdateClassifier):
     shares. Holdout users are neighbours too; their share is `unseen`, as coarse as the scores.
 
     Args:
-        updates: the source of known updates: "shadow" as published.
-        layer: the part of an update that is read; several parts are each scaled to length 1
-            and read together.
         neighbours: number of neighbours; all, if fewer updates are known.
-        most_rounds: maximum number of rounds in which known users are trained.
-        pieces: number of chunks of each simulated prior, each a separate client; 1 as
-            published. Shadow devices hold their whole priors.
 
     """
 
