@@ -10,6 +10,7 @@ import pytest
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.defense import RunParameters
+from overheard.core.mechanism import Mechanism
 from overheard.core.parties import SERVER
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.epsilon.epsilon_results import epsilon_results
@@ -23,7 +24,7 @@ from overheard.findings.audit import Audit
 from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.report.exports import as_json
 from overheard.report.page import render_page
-from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
+from tests.auditing.epsilon_audits import LOCAL, ONE_ROUND, audit_of, noisy_finding
 from tests.runs.audits import HOSTILE
 
 WEAK = replace(LOCAL, noise_multiplier=10.0)
@@ -37,13 +38,16 @@ def cells(audited: Audit) -> dict[str, str]:
 
 
 def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
-    audited = cells(
-        audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), noisy_finding(4.0))
-    )
+    audit = audit_of(replace(LOCAL, noise_multiplier=4.0, stated=9.0), noisy_finding(4.0))
+    audited = cells(audit)
     assert audited["Claimed"] == "9"
     # mu = 2 / 4: the closed form is 1.993; Renyi divergences give more.
     assert audited["Recomputed: PLD / RDP"].startswith("2.00 / 2.1")
-    assert float(audited["Measured: lower bound"]) <= 2.0
+    (found, *_) = epsilon_results(audit)
+    assert found.lower_bound is not None
+    # Never more than is proven.
+    shown = float(audited["Measured: lower bound"])
+    assert 0.01 < shown <= found.lower_bound.epsilon < shown + 0.01
     assert audited["Verdict"].startswith(
         "claim holds for its settings; holds as far as measured (peek, 250 members"
     )
@@ -67,7 +71,10 @@ def test_a_violation_is_in_the_table_in_a_sentence_and_in_the_document() -> None
         "violated: attacks on canaries prove a larger epsilon (peek"
     )
     (sentence,) = epsilon_sentences(epsilon_results(audited))
-    assert "does not hold against the server: peek proves an epsilon of" in sentence
+    assert sentence.startswith(
+        "The promise of differential privacy by LocalDp does not hold against the server: peek "
+        "proves an epsilon of"
+    )
     assert "Does not hold" in render_page(with_verdicts(audited))
     line = json.loads(as_json(audited))["epsilon"][0]
     assert (line["verdict"], line["observers"], line["claimed"]) == (
@@ -95,6 +102,8 @@ def test_a_claim_that_holds_has_no_sentence() -> None:
 def test_a_false_claim_is_reported_with_the_lower_bound() -> None:
     (sentence,) = epsilon_sentences(epsilon_results(audit_of(replace(WEAK, stated=0.1)))[:1])
     assert "epsilon 0.1 is promised, and with its settings no epsilon below 0.7" in sentence
+    # It is a lower bound, and 0.73 an upper one.
+    assert re.search(r"below 0\.7[012] can be true", sentence)
 
 
 def test_each_verdict_has_its_words_and_says_if_the_claim_holds_for_its_settings() -> None:
@@ -160,13 +169,19 @@ def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> 
 
 
 def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
-    (told,) = epsilon_summaries(epsilon_results(audit_of(WEAK, noisy_finding(10.0))))
-    assert "no epsilon is promised. Its settings give an epsilon of " in told
-    assert "no guarantee in practice" not in told
+    results = epsilon_results(audit_of(WEAK, noisy_finding(1.0)))
+    (told,) = epsilon_summaries(results)
+    (shown, _) = (row[-1] for row in epsilon_table(results).rows)
+    assert told == (
+        "LocalDp: no epsilon is promised. Its settings give an epsilon of 0.73. Attacks show "
+        f"an epsilon of {shown} or more."
+    )
     loud = replace(WEAK, noise_multiplier=0.1, stated=2.0)
-    (told,) = epsilon_summaries(epsilon_results(audit_of(loud, noisy_finding(10.0))))
+    (told,) = epsilon_summaries(epsilon_results(audit_of(loud)))
     assert told.startswith("LocalDp: an epsilon of 2 is promised, for all data of a client.")
-    assert ", which is no guarantee in practice." in told
+    assert told.endswith(
+        ", which is no guarantee in practice. No attack of this audit could measure epsilon."
+    )
     open_clip = replace(loud, bounded_at=None)
     (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
     assert "Its settings would give an epsilon of " in told
@@ -193,6 +208,8 @@ def test_two_mechanisms_of_an_arm_are_both_told() -> None:
     audited = audit_of(replace(WEAK, stated=2.0))
     other = audit_of(replace(WEAK, stated=3.0), settings="LocalDp(clip=2.0)")
     both = (*audited.arms[1].defenses, *other.arms[1].defenses)
+    # A defense without a mechanism has no epsilon.
+    both = (*both, replace(both[0], settings="Clipping()", accounted=None))
     arms = (audited.arms[0], replace(audited.arms[1], defenses=both))
     told = " ".join(epsilon_summaries(epsilon_results(replace(audited, arms=arms))))
     assert "an epsilon of 2 is promised" in told
@@ -244,3 +261,18 @@ def test_a_claim_between_the_bounds_is_told_with_both() -> None:
     verdict = cells(audit_of(sampled))["Verdict"]
     assert "between a lower and an upper bound of the true epsilon, 1.01 and 1.07" in verdict
     assert "Poisson sampling of records (rate 0.01)" in cells(audit_of(sampled))["Mechanism"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "run", "words"),
+    [
+        (replace(LOCAL, unit="record"), ONE_ROUND, "sampling of records not stated"),
+        (LOCAL, RunParameters(1, 0.5, sampling=None), "sampling of clients not stated"),
+        (LOCAL, RunParameters(1, 0.5, 0.5, "poisson"), "sampling of clients not counted"),
+        (replace(LOCAL, bounded_at=None), ONE_ROUND, "enforced by nobody"),
+    ],
+)
+def test_settings_that_epsilon_does_not_count_on_are_told(
+    mechanism: Mechanism, run: RunParameters, words: str
+) -> None:
+    assert words in cells(audit_of(mechanism, run=run))["Mechanism"]

@@ -293,8 +293,9 @@ def test_the_auxiliary_shares_are_a_guess_at_the_new_shares() -> None:
 
 
 def test_refuses_a_claim_with_another_number_of_labels() -> None:
-    with pytest.raises(ClaimError, match="has 2 labels, the ground truth 4"):
-        scores(shift_of(change=(0.1, -0.1)))
+    for claim in (shift_of(change=(0.1, -0.1)), shift_of(after=(0.1, 0.9))):
+        with pytest.raises(ClaimError, match="has 2 labels, the ground truth 4"):
+            scores(claim)
 
 
 @pytest.mark.slow

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from overheard.questions.words.scorer.words import (
     average_precisions_of_words,
     share_among_first,
 )
+from overheard.statistics.average_precision import average_precisions
 
 DRAWS = np.random.default_rng(1)
 
@@ -18,11 +21,14 @@ def test_equals_scikit_learn_without_ties_for_each_truth():
     assert found == pytest.approx([average_precision_score(one, scores) for one in used])
 
 
-def test_ties_have_the_mean_over_random_orders():
-    scores, used = DRAWS.integers(0, 4, 12).astype(float), DRAWS.random((1, 12)) < 0.4
-    noise = DRAWS.random((20_000, 12)) * 0.1
-    mean = np.mean([average_precisions_of_words(scores + one, used)[0] for one in noise[:4000]])
-    assert average_precisions_of_words(scores, used)[0] == pytest.approx(mean, abs=0.01)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=9)
+)
+def test_ties_count_as_in_rankings_of_the_targets_of_users(words: list[tuple[int, bool, bool]]):
+    scores, *used = (np.array(column) for column in zip(*words, strict=True))
+    expected = [average_precisions(scores, one.astype(int), 2)[1] for one in used]
+    found = average_precisions_of_words(scores.astype(float), np.array(used))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_truth_without_a_word_has_no_precision():
