@@ -35,16 +35,11 @@ def findings(
     ]
 
 
-def test_all_correct_guesses_give_the_epsilon_that_makes_them_5_percent_likely() -> None:
+def test_guesses_of_the_more_frequent_kind_prove_less() -> None:
+    # Twenty correct guesses have a chance of 5 % if each has one of 0.05^(1/20). With three
+    # times as many members as non-members, guessing members is easy, the others hard.
     chance = 0.05 ** (1 / 20)
     odds_of_right = chance / (1 - chance)
-    for counts in (
-        GuessCounts(20, 20, 0, 20),
-        GuessCounts(20, 0, 20, 20),
-        GuessCounts(20, 7, 13, 20),
-    ):
-        assert epsilon_from_guesses(counts, 1.0, 0.0) == pytest.approx(log(odds_of_right))
-    # Three times as many members as non-members: guessing members is easy, the others hard.
     of_members = epsilon_from_guesses(GuessCounts(20, 20, 0, 20), 3.0, 0.0)
     of_non_members = epsilon_from_guesses(GuessCounts(20, 0, 20, 20), 3.0, 0.0)
     assert of_members == pytest.approx(log(odds_of_right / 3))
@@ -91,7 +86,6 @@ def test_delta_lowers_the_bound() -> None:
 
 def test_guesses_no_better_than_chance_give_zero() -> None:
     assert epsilon_from_guesses(GuessCounts(0, 0, 0, 20), 1.0, 0.0) == 0.0
-    assert epsilon_from_guesses(GuessCounts(55, 100, 0, 100), 1.0, 0.0) == 0.0
     assert epsilon_from_guesses(GuessCounts(80, 100, 0, 100), 3.0, 0.0) == 0.0
     assert epsilon_from_guesses(GuessCounts(80, 100, 0, 100), 1.0, 0.0) > 0.9
 

@@ -184,14 +184,3 @@ def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
         assert bound is not None
         above += bound.epsilon > epsilon
     assert above < 20
-
-
-def test_the_bound_is_near_the_true_epsilon_with_many_records() -> None:
-    random = np.random.default_rng(0)
-    members = (random.random(20_000) < exp(2) / (1 + exp(2))).astype(float)
-    non_members = (random.random(20_000) < 1 / (1 + exp(2))).astype(float)
-    bound = bound_epsilon_by_thresholds(
-        [finding(members.tolist(), non_members.tolist())], delta=1e-9
-    )
-    assert bound is not None
-    assert 1.85 < bound.epsilon < 2.0
