@@ -44,7 +44,7 @@ from overheard.learning.models.transformer import Transformer
 from overheard.learning.train import Engine, train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.plans.registries import DEFENSES, MODELS
-from overheard.questions.label_shares.estimators.differential_sensitivity import (
+from overheard.questions.label_shares.attacks.ppa import (
     DifferentialSensitivity,
 )
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits

@@ -7,7 +7,7 @@ from overheard.core.defense import Defense, LocalTraining
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.federation.federation import Federation
-from overheard.federation.stacking import check_stackable, split_into_stacks
+from overheard.federation.run import check_stackable, split_into_stacks
 
 
 class Still(Defense):

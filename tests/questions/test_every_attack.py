@@ -8,9 +8,8 @@ import pytest
 from overheard.core.attack import Attack
 from overheard.plans import registries
 from overheard.testing import adaptation_checks
-from overheard.testing.attack import GENERAL_CHECKS
+from overheard.testing.attack import GENERAL_CHECKS, find_truth_imports
 from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
-from overheard.testing.truth_imports import find_truth_imports
 
 pytestmark = pytest.mark.slow
 

@@ -20,9 +20,8 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.testing import check_attack
 from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
-from overheard.testing.attack import GENERAL_CHECKS
+from overheard.testing.attack import GENERAL_CHECKS, find_truth_imports
 from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
-from overheard.testing.truth_imports import find_truth_imports
 
 LOADS_NO_TRUTH = """
 from overheard.questions.label_shares.attacks.decaf import Decaf

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.learning.workers.dispatcher import TaskFiles
 from overheard.learning.workers.job import TensorBundle, WorkerTask
-from overheard.learning.workers.task_files import TaskFiles
 from tests.learning.jobs import Scaled
 
 JOB = Scaled(1.0)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 
-from overheard.questions.identity.estimators.size_ratio import fit_size_ratio
+from overheard.questions.identity.attacks.metadata import fit_size_ratio
 
 
 def logs(*sizes: float) -> Tensor:

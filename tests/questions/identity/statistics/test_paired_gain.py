@@ -2,7 +2,7 @@
 
 import pytest
 
-from overheard.questions.identity.statistics.paired_gain import (
+from overheard.questions.identity.statistics.identity_rows import (
     estimate_paired_gain,
     mean_average_precision,
     select_published,

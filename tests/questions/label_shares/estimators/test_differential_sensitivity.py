@@ -7,7 +7,7 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.differential_sensitivity import (
+from overheard.questions.label_shares.attacks.ppa import (
     DifferentialSensitivity,
 )
 from overheard.simulation.probe import ProbeContext

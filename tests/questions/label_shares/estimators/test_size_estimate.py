@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.size_estimate import (
+from overheard.questions.label_shares.attacks.whispers import (
     LARGEST_SIZE,
     estimate_by_bisection,
     estimate_by_doubling,

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
-from overheard.questions.membership.estimators.boosted_stumps import (
+from overheard.questions.membership.attacks.shadow_membership import (
     Booster,
     check_booster,
     fit_boosted_stumps,

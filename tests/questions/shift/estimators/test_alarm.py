@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from overheard.questions.shift.estimators import change_scan
-from overheard.questions.shift.estimators.alarm import Alarm, calibrate_alarm
+from overheard.questions.shift.estimators.tracker import Alarm, calibrate_alarm
 
 ROUNDS, NUMBERS, CHUNK = 8, 3, 2
 

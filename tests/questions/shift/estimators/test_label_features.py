@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from overheard.core.examples import Examples
-from overheard.questions.shift.estimators.label_features import label_features
+from overheard.questions.shift.attacks.shift_tracking import label_features
 
 HELD_OUT = Examples(torch.eye(2), torch.tensor([0, 1]))
 

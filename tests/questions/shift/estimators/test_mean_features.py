@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 from overheard.core.examples import Examples
-from overheard.questions.shift.estimators.mean_features import mean_feature_changes
+from overheard.questions.shift.attacks.shift_tracking import mean_feature_changes
 
 START = {"0.weight": torch.eye(2), "2.weight": torch.ones(2, 2), "2.bias": torch.zeros(2)}
 STILL = {name: torch.zeros_like(weight) for name, weight in START.items()}

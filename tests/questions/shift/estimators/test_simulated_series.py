@@ -14,8 +14,7 @@ from overheard.questions.shift.estimators.model_comparisons import (
     standard_comparisons,
     validation_comparison,
 )
-from overheard.questions.shift.estimators.simulated_series import simulate_series
-from overheard.questions.shift.estimators.trend_reader import series_of_target
+from overheard.questions.shift.estimators.trend_reader import series_of_target, simulate_series
 from overheard.simulation.target_groups import group_targets
 from tests.runs.two_clients import (
     SHORT_ROUNDS,

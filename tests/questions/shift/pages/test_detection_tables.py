@@ -6,7 +6,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.drawing.figures import ReportTable
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
-from overheard.questions.shift.pages.detection_tables import detection_tables
+from overheard.questions.shift.pages.report import detection_tables
 from tests.report.shift_audits import shift_audit, shift_findings
 
 

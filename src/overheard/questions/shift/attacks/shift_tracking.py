@@ -1,28 +1,32 @@
 """Tracks a target's data through a run and raises an alarm at a stated false alarm rate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal, final
 
 import torch
 from annotated_types import Ge, Gt, Lt
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
+from overheard.core.defense import BuildModel
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, CLASSES, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.evaluate import logits_of_models
+from overheard.learning.features import features_of_models
+from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import find_last_layer
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
-from overheard.questions.shift.estimators.label_features import label_features
-from overheard.questions.shift.estimators.mean_features import mean_feature_changes
 from overheard.questions.shift.estimators.simulated_readings import (
     ReadRound,
     SimulatedReadings,
@@ -31,6 +35,102 @@ from overheard.questions.shift.estimators.simulated_readings import (
 from overheard.questions.shift.estimators.tracker import Tracker, calibrate_tracker
 from overheard.simulation.simulation_context import build_context
 from overheard.simulation.target_groups import TargetGroup, group_targets
+
+
+def mean_feature_changes(
+    build_model: BuildModel,
+    broadcasts: Sequence[Weights],
+    deltas: Sequence[Weights],
+    held_out: Examples,
+    device: str = "cpu",
+) -> Float[Tensor, "pairs features"]:
+    """Return the change of the mean input of the last layer over all held-out examples.
+
+    It reflects a client's inputs as well as its labels. The length of an update does so too,
+    but it shrinks as the examples become familiar to the model and jumps with new examples of
+    the same kind; these means hardly do.
+    """
+    after = (
+        apply_update(start, delta) for start, delta in zip(broadcasts, deltas, strict=True)
+    )
+    before_means, after_means = (
+        _mean_features(build_model, models, held_out, device) for models in (broadcasts, after)
+    )
+    return after_means - before_means
+
+
+def _mean_features(
+    build_model: BuildModel, models: Iterable[Weights], held_out: Examples, device: str
+) -> Float[Tensor, "pairs features"]:
+    features = features_of_models(build_model, models, held_out.inputs, device=device)
+    return torch.stack([one.double().flatten(1).mean(0) for one in features])
+
+
+SOFTMAX_FEATURES = 2
+"""The first features of outputs: the softmax on own-label and on other examples."""
+
+
+def label_features(
+    build_model: BuildModel,
+    broadcasts: Sequence[Weights],
+    deltas: Sequence[Weights],
+    held_out: Examples,
+    device: str = "cpu",
+) -> Float[Tensor, "pairs classes features"]:
+    """Return features of each label, for pairs of a broadcast and an update.
+
+    The first are the change of its row of the last layer, on average, and of its bias. Then
+    follow the changes of its softmax output and of its logit, on held-out examples of the label
+    and of all others. The last are both softmax outputs before the update. Outputs are relative
+    to those of other labels. Logits before the update are left out, as they depend most on
+    which examples are held out.
+
+    Args:
+        build_model: builds the architecture.
+        broadcasts: the weights before the update.
+        deltas: the update, or a mean of updates.
+        held_out: examples of every class on which no simulated client trains.
+        device: where to compute.
+
+    """
+    layer = find_last_layer(fresh_model(build_model, Seed(0)))
+    rows = torch.stack([delta[layer.weight] for delta in deltas]).double().flatten(2).mean(2)
+    bias = torch.zeros_like(rows)
+    if layer.bias is not None:
+        bias = torch.stack([delta[layer.bias] for delta in deltas]).double()
+    after = (
+        apply_update(start, delta) for start, delta in zip(broadcasts, deltas, strict=True)
+    )
+    old, new = (
+        _output_features(
+            logits_of_models(build_model, models, held_out.inputs, device=device),
+            held_out.labels,
+            rows.shape[1],
+        )
+        for models in (broadcasts, after)
+    )
+    weights = torch.stack((rows, bias - bias.mean(1, keepdim=True)), -1)
+    return torch.cat((weights, new - old, old[..., :SOFTMAX_FEATURES]), -1)
+
+
+def _output_features(
+    logits_by_model: Iterable[Tensor], labels: Int[Tensor, " examples"], classes: int
+) -> Float[Tensor, "models classes features"]:
+    """Return outputs on own-label and on other examples: the softmax, then the logits."""
+    is_of_class = (labels == torch.arange(classes)[:, None]).double()  # (classes, examples)
+    mean_over_class = is_of_class / is_of_class.sum(1, keepdim=True)
+    means = [
+        torch.stack(
+            (mean_over_class @ logits.double().softmax(1), mean_over_class @ logits.double())
+        )
+        for logits in logits_by_model
+    ]
+    outputs = torch.stack(means, 1)  # (kinds, models, true classes, classes)
+    centred = outputs - outputs.mean(-1, keepdim=True)
+    own = centred.diagonal(dim1=-2, dim2=-1)
+    softmax, logits = torch.stack((own, centred.sum(-2) - own), -1)
+    return torch.cat((softmax, logits), -1)
+
 
 Followed = Literal["shares", "representations"]
 

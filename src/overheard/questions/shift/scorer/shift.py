@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.claims import Claim, Timeline
@@ -18,12 +19,139 @@ from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import GroundTruth
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.shift.claim import GaussianEstimate, Shift
-from overheard.questions.shift.scorer._alarm import (
-    alarm_scores,
-    false_alarm_scores,
-    is_detected,
+from overheard.statistics.score_metric import ScoreMetric
+
+ROUNDING = 1e-6
+"""Tolerance for rounding: smaller changes count as 0, and intervals are widened by it."""
+
+
+def risen_labels(truth: Shift) -> Bool[Tensor, " classes"] | None:
+    """Return the labels whose true share rose; None if there are none."""
+    if truth.change is None:
+        return None
+    labels = truth.change.value > ROUNDING
+    return labels if bool(labels.any()) else None
+
+
+def _change_l1(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None:
+        return None
+    return float((claim.change.value - truth.change.value).abs().sum())
+
+
+def direction_score(claim: Shift, truth: Shift) -> float | None:
+    """Return 1 if the labels that rose are claimed to rise in sum, 0 if to fall, else 0.5."""
+    labels = risen_labels(truth)
+    if claim.change is None or labels is None:
+        return None
+    return (float(claim.change.value[labels].sum().sign()) + 1) / 2
+
+
+def _signs_right(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None or risen_labels(truth) is None:
+        return None
+    true = truth.change.value
+    correct = (claim.change.value.sign() * true.sign() + 1) / 2  # (classes,)
+    return float((correct * true.abs()).sum() / true.abs().sum())
+
+
+def _risen_error(claim: Shift, truth: Shift) -> float | None:
+    labels = risen_labels(truth)
+    if claim.shares_after is None or truth.shares_after is None or labels is None:
+        return None
+    return abs(float((claim.shares_after.value - truth.shares_after.value)[labels].sum()))
+
+
+def _risen_coverage(claim: Shift, truth: Shift) -> float | None:
+    labels = risen_labels(truth)
+    if claim.shares_after is None or truth.shares_after is None or labels is None:
+        return None
+    _, low, high = claim.shares_after.sum_over(labels)
+    true, _, _ = truth.shares_after.sum_over(labels)
+    return float(low - ROUNDING <= true <= high + ROUNDING)
+
+
+def _coverage(claim: Shift, truth: Shift) -> float | None:
+    if claim.change is None or truth.change is None:
+        return None
+    error = (claim.change.value - truth.change.value).abs()
+    return float((error <= _half_widths(claim.change) + ROUNDING).double().mean())
+
+
+def _width(claim: Shift, truth: Shift) -> float | None:
+    return None if claim.change is None else 2 * float(_half_widths(claim.change).mean())
+
+
+def _half_widths(estimate: GaussianEstimate) -> Tensor:
+    """Return half the width of the interval of each number."""
+    return estimate.value.new_tensor(estimate.interval().high) - estimate.value
+
+
+CHANGE_MEASURES = (
+    ScoreMetric("change_l1", "lower", _change_l1),
+    ScoreMetric("direction", "higher", direction_score),
+    ScoreMetric("signs_right", "higher", _signs_right),
+    ScoreMetric("risen_error", "lower", _risen_error),
+    ScoreMetric("risen_coverage", "higher", _risen_coverage, is_guessable=False),
+    ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
+    ScoreMetric("width", "lower", _width, is_guessable=False),
 )
-from overheard.questions.shift.scorer._change import CHANGE_MEASURES, direction_score
+
+
+def can_raise_alarm(evidence: Timeline) -> bool:
+    """Return whether the claim has a threshold or an alarm."""
+    return evidence.threshold is not None or evidence.alarm is not None
+
+
+def is_detected(evidence: Timeline, since: int) -> bool:
+    """Return whether the alarm was raised in the true round or later, and not before."""
+    return evidence.alarm is not None and evidence.alarm >= since
+
+
+def alarm_scores(evidence: Timeline, since: int) -> tuple[Score, ...]:
+    """Score the evidence of a run with a shift in round `since`."""
+    scores = []
+    stated = _stated_rate("an alarm at random", evidence)
+    if can_raise_alarm(evidence):
+        detected = is_detected(evidence, since)
+        early = evidence.alarm is not None and not detected
+        scores += [
+            Score("detected", float(detected), "higher", stated, {}),
+            Score(
+                "false_alarm_before",
+                float(early),
+                "lower",
+                {},
+                _stated_rate("stated", evidence),
+            ),
+        ]
+    if evidence.alarm is not None and is_detected(evidence, since):
+        scores.append(Score("delay", float(evidence.alarm - since), "lower", {}, {}))
+    if evidence.since is not None and evidence.rounds:
+        middle = float(median(evidence.rounds))
+        scores.append(
+            Score(
+                "round_error",
+                float(abs(evidence.since - since)),
+                "lower",
+                {"the middle of the run": abs(middle - since)},
+                {},
+            )
+        )
+    return tuple(scores)
+
+
+def false_alarm_scores(evidence: Timeline) -> tuple[Score, ...]:
+    """Score the evidence of a run in which the target's data did not shift."""
+    if not can_raise_alarm(evidence):
+        return ()
+    raised = float(evidence.alarm is not None)
+    return (Score("false_alarm", raised, "lower", {}, _stated_rate("stated", evidence)),)
+
+
+def _stated_rate(name: str, evidence: Timeline) -> dict[str, float]:
+    rate = evidence.false_alarm_rate
+    return {} if rate is None else {name: rate}
 
 
 @final

@@ -33,7 +33,7 @@ class EmbeddingRows(Attack[Words]):
     Adam leave the rows of unused words as they are, to the last bit, and the claim is exact for
     all words of a text. A word that is only the label of a next-word example is missed.
     Weight decay moves all rows; what it moves is estimated and subtracted
-    (`estimators.word_vectors`). Noise moves all rows too, and hides words that move less. A
+    (`estimators.evidence`). Noise moves all rows too, and hides words that move less. A
     table that is also the last layer moves in all rows, since absent labels push theirs; what
     moves along the median row is then left out.
 
