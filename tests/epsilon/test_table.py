@@ -33,8 +33,10 @@ WEAK = replace(LOCAL, noise_multiplier=10.0)
 def cells(audited: Audit) -> dict[str, str]:
     """Return the cells of the line for the server."""
     lines = [line for line in epsilon_results(audited) if line.observers == (SERVER,)]
-    (line,) = epsilon_table(lines).rows
-    return dict(zip(COLUMN_NAMES, line, strict=True))
+    table = epsilon_table(lines)
+    (line,) = table.rows
+    assert table.headers[: table.text_columns] == ("Arm", "Mechanism", "Observers", "Verdict")
+    return dict(zip(table.headers, line, strict=True))
 
 
 def test_a_line_has_claimed_recomputed_and_measured_epsilon() -> None:
@@ -182,8 +184,10 @@ def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     assert told.endswith(
         ", which is no guarantee in practice. No attack of this audit could measure epsilon."
     )
-    open_clip = replace(loud, bounded_at=None)
-    (told,) = epsilon_summaries(epsilon_results(audit_of(open_clip, noisy_finding(10.0))))
+    open_clip = epsilon_results(audit_of(replace(loud, bounded_at=None)))
+    (sentence,) = epsilon_sentences(open_clip)
+    assert "guarantees nobody anything: its noise suits updates whose" in sentence
+    (told,) = epsilon_summaries(open_clip)
     assert "Its settings would give an epsilon of " in told
     assert "As they are, there is no guarantee at all: its noise suits updates whose" in told
 
