@@ -45,7 +45,7 @@ class EpsilonResult:
     upper_bound: float | None
     lower_bound: EpsilonBound | None
     verdict: EpsilonVerdict
-    attack_label: str = ""
+    attack_label: str
 
 
 def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:

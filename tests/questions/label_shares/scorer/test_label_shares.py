@@ -220,7 +220,7 @@ def test_a_perfect_claim_has_perfect_scores(
 ) -> None:
     truth, _ = pair
     for score in scores(truth, truth).values():
-        assert score.value == (0 if score.better == "lower" else 1)
+        assert score.value == {"lower": 0, "higher": 1}[score.better]
 
 
 @given(pairs_of_claims(), st.randoms(use_true_random=False))

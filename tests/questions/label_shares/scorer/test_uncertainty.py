@@ -102,5 +102,6 @@ def test_an_attack_that_doubts_its_own_intervals_is_counted() -> None:
     doubted = replace(trusted, reason_for_doubt="noise")
     assert scores(trusted)["doubted"].value == 0
     assert scores(doubted)["doubted"].value == 1
+    assert scores(doubted)["doubted"].better == "lower"
     assert doubted.doubt() == "noise"
     assert "doubted" not in scores(ANY_CLAIM)

@@ -268,7 +268,7 @@ def test_a_perfect_claim_has_perfect_scores() -> None:
     got = scores(shift_of(evidence(alarm=3, since=3), TRUE_CHANGE, (0.6, 0.2, 0.2, 0.0)))
     assert len(got) == 12
     for score in got.values():
-        assert score.value == pytest.approx(0 if score.better == "lower" else 1, abs=1e-6)
+        assert score.value == pytest.approx({"lower": 0, "higher": 1}[score.better], abs=1e-6)
 
 
 def test_a_shift_without_a_label_change_has_no_direction() -> None:
