@@ -61,6 +61,33 @@ def test_finds_the_encoding_and_tells_all_but_utf_8(
     assert bool(notes(tmp_path, content)) == bool(told)
 
 
+@pytest.mark.parametrize("letter", ["x", "\u20ac"])
+def test_refuses_many_different_texts_and_reads_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{number:04d}{letter * 20},a" for number in range(999)]
+    path.write_text("\n".join(["x,y", *rows]), encoding="utf-8")
+    # A text takes 72 bytes of memory, and 1 for each of its 24 letters, or 4 if one is beyond
+    # ASCII: 999 x 96 bytes, or 999 x 168, and some for the column y.
+    expected = 999 * (72 + 24 * (1 if letter == "x" else 4)) + 73
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", str(4 * expected - 4))
+    with pytest.raises(DataError, match=f"its different texts takes {expected} bytes"):
+        read_text_table(path)
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", str(4 * expected))
+    assert len(read_text_table(path).columns["x"].texts) == 999
+
+
+def test_a_letter_may_lie_across_two_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overheard.data.reading.text_table.BLOCK_BYTES", 7)
+    assert cells(tmp_path, "a,b\n1,\u20ac\u20ac\n2,\u00e9\n") == {
+        "a": ["1", "2"],
+        "b": ["\u20ac\u20ac", "\u00e9"],
+    }
+
+
 def test_a_header_has_no_line_or_two(tmp_path: Path) -> None:
     assert cells(tmp_path, "5.1,x\n4.9,y\n", 0) == {"0": ["5.1", "4.9"], "1": ["x", "y"]}
     two = cells(tmp_path, "crp,age,\nmg/l,,\n5,60,x\n", 2)

@@ -188,8 +188,8 @@ def note_copies_of_labels(
             values, codes = np.unique(one.column.codes, return_inverse=True)
             most = len(labels) // 2 - 1
         if 1 < len(values) <= most:
-            pairs = np.unique(np.stack([codes, labels]), axis=1).shape[1]
-            if pairs == len(values) and labels.any():
+            pairs = np.unique(codes * (labels.max() + 1) + labels)
+            if len(pairs) == len(values) and labels.any():
                 notes.append(
                     f"Column {one.name!r} tells the label: all rows with a value have the same "
                     "one. If it is the label in other words, set left_out."

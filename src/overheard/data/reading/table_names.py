@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,8 @@ from overheard.data.reading.text_table import MISSING_VALUES, TextColumn, merge_
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 """A number that may stand as a name, such as 7, 007 or 1E1."""
+
+_ANY_NUMBER = Decimal(0)
 
 MAX_QUOTED = 3
 """The most examples that a sentence names."""
@@ -48,13 +51,13 @@ def read_names_of_column(path: Path, name: str, column: TextColumn) -> Categoric
 
 def merge_unicode_forms(name: str, column: TextColumn) -> tuple[TextColumn, tuple[str, ...]]:
     """Make the Unicode forms of a word one text, and note it; other texts stay as they are."""
-    by_form = dict[str, list[str]]()
-    for text in column.texts:
-        by_form.setdefault(unicodedata.normalize("NFC", text), []).append(text)
-    several = [form for form, texts in by_form.items() if len(texts) > 1]
-    if not several:
+    groups = _groups(column.texts, _unicode_form)
+    if not groups:
         return column, ()
-    replacement = {text: form for form in several for text in by_form[form]}
+    several = [_unicode_form(group[0]) for group in groups]
+    replacement = {
+        text: form for form, group in zip(several, groups, strict=True) for text in group
+    }
     merged = merge_texts(column, [replacement.get(text, text) for text in column.texts])
     return merged, (
         f"Column {name!r} has {_quoted(several)} in several forms of Unicode, read as one.",
@@ -75,7 +78,7 @@ class NameOrder:
 
     def __call__(self, text: str) -> tuple[Decimal, str]:
         """Return the key of a name."""
-        return (Decimal(text) if self.are_numbers else Decimal(0), text)
+        return (Decimal(text) if self.are_numbers else _ANY_NUMBER, text)
 
 
 def spelled_alike(texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -84,10 +87,7 @@ def spelled_alike(texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     >>> spelled_alike(("sick", "well", "Sick "))
     (('sick', 'Sick '),)
     """
-    groups = dict[str, list[str]]()
-    for text in texts:
-        groups.setdefault(_plain_spelling(text), []).append(text)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    return _groups(texts, _plain_spelling)
 
 
 def merge_spellings(column: TextColumn) -> tuple[TextColumn, tuple[str, ...]]:
@@ -119,11 +119,25 @@ def refuse_spellings(path: Path, name: str, column: TextColumn) -> None:
 
 def equal_numbers(texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return groups of names that are the same number, such as 7, 7.0 and 007."""
-    groups = dict[Decimal, list[str]]()
+    return _groups([text for text in texts if NUMBER.fullmatch(text)], Decimal)
+
+
+def _groups(
+    texts: Sequence[str], key: Callable[[str], Hashable]
+) -> tuple[tuple[str, ...], ...]:
+    """Return groups of several texts with one key, in the order of their first texts."""
+    # Millions of texts may differ, so that only keys of several ones get a list.
+    seen, repeated = set[Hashable](), set[Hashable]()
+    for one in map(key, texts):
+        (repeated if one in seen else seen).add(one)
+    if not repeated:
+        return ()
+    del seen
+    groups = dict[Hashable, list[str]]()
     for text in texts:
-        if NUMBER.fullmatch(text):
-            groups.setdefault(Decimal(text), []).append(text)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+        if (one := key(text)) in repeated:
+            groups.setdefault(one, []).append(text)
+    return tuple(map(tuple, groups.values()))
 
 
 def note_names_alike(name: str, column: CategoricalColumn, noun: str) -> tuple[str, ...]:
@@ -141,6 +155,10 @@ def note_names_alike(name: str, column: CategoricalColumn, noun: str) -> tuple[s
         f"Column {name!r}: {_quoted(alike[0])} are different {noun}, as they are "
         f"written{more}.",
     )
+
+
+def _unicode_form(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _plain_spelling(text: str) -> str:

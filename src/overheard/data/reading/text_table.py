@@ -1,5 +1,6 @@
 """A reader of a person's own table, whose cells stay the texts that they are in the file."""
 
+import codecs
 import csv
 import io
 import re
@@ -28,8 +29,14 @@ also found in numbers and texts, and the others hardly ever."""
 
 SEPARATOR_NAMES = {"\t": "tabs", ";": "semicolons", "|": "bars (|)"}
 
-SAMPLE_CHARACTERS, SAMPLE_LINES = 2**16, 40
+SAMPLE_BYTES, SAMPLE_LINES = 2**16, 40
 """The part of a file by which its separator is found."""
+
+TEXT_BYTES = 72
+"""Bytes of memory that a text of Python takes beside its letters, and its place in a list."""
+
+LETTER_BYTES = 4
+"""Bytes of memory of a letter in a text with letters beyond ASCII, at the most."""
 
 BLOCK_BYTES = 2**24
 """The longest row, and so the longest cell, in bytes."""
@@ -124,16 +131,16 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
     """
     import pyarrow as pa
 
+    is_csv = path.suffix != ".parquet"
     try:
-        is_csv = path.suffix != ".parquet"
         table, notes = _read_csv(path, header_lines) if is_csv else (read_parquet(path), ())
         if not table.num_rows:
             raise DataError(f"{path} must have rows: correct it")
         stored = frozenset[str]() if is_csv else _stored_categories(table)
-        columns = {
-            name: _text_column(path, name, column, is_csv=is_csv, is_category=name in stored)
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
+        unread = dict(zip(table.column_names, table.columns, strict=True))
+        # Each column is forgotten once its texts are read.
+        del table
+        columns = _text_columns(path, unread, stored, is_csv=is_csv)
     # Most of Arrow's errors are ValueErrors.
     except (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException) as failure:
         raise DataError(
@@ -142,23 +149,25 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
         ) from failure
     if is_csv:
         _check_header(path, columns, header_lines)
-    return TextTable(columns, table.num_rows, notes)
+    rows = len(next(iter(columns.values())).codes)
+    return TextTable(columns, rows, notes)
 
 
 def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str, ...]]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    content = read_unpacked(path)
-    refuse_large(str(path), table_memory(content), DataError, part=TABLE)
-    text, encoding_notes = _decode(path, content)
-    separator, text = _find_separator(text)
-    width = len(_first_rows(text, separator, 1)[0]) if text.strip() else 0
+    content, notes = _read_utf8(path)
+    separator, start = _find_separator(content)
+    first = _first_rows(content[start : start + SAMPLE_BYTES + 1], separator, 1)
+    width = len(first[0]) if first and not content.isspace() else 0
     if not 1 <= width <= MAX_COLUMNS:
         raise DataError(f"{path} must have 1 to {MAX_COLUMNS} columns: correct it")
     names = [str(number) for number in range(width)]
+    source = io.BytesIO(content)
+    source.seek(start)
     table = arrow_csv.read_csv(
-        io.BytesIO(text.encode()),
+        source,
         arrow_csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
         arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         arrow_csv.ConvertOptions(
@@ -166,19 +175,20 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
         ),
     )
     last = str(table.column(width - 1)[-1]) if table.num_rows else ""
-    if text.count('"') % 2 and text.endswith(f'"{last}'):
+    if content.count(b'"') % 2 and content.endswith(f'"{last}'.encode()):
         raise DataError(f"{path} ends within a cell whose quote was never closed: correct it")
     head = table.slice(0, header_lines).to_pydict()
     if header_lines:
         names = _column_names(path, [head[name] for name in names])
-    notes = encoding_notes
     if separator in SEPARATOR_NAMES:
         notes += (f"Cells are separated by {SEPARATOR_NAMES[separator]}.",)
     return table.slice(header_lines).rename_columns(names), notes
 
 
-def _decode(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a file, and a note if it is not in UTF-8."""
+def _read_utf8(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """Return the content of a file in UTF-8, and a note if the file is in another encoding."""
+    content = read_unpacked(path)
+    refuse_large(str(path), table_memory(content), DataError, part=TABLE)
     encodings = ["utf-8-sig", "cp1252"]
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
@@ -186,38 +196,49 @@ def _decode(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
         encodings = ["utf-16-be" if content[0] == 0 else "utf-16-le"]
     for encoding in encodings:
         try:
-            text = content.decode(encoding)
+            encoded = _encode_again(content, encoding)
         except UnicodeDecodeError:
             continue
-        if "\0" in text:
+        del content
+        if b"\0" in encoded:
             raise DataError(f"{path} has NUL characters, which no table has: get a new copy")
+        refuse_large(str(path), table_memory(encoded), DataError, part=TABLE)
         notes = (
             ()
             if encoding == "utf-8-sig"
             else (f"The file is not in UTF-8: it was read as {encoding}.",)
         )
-        return text, notes
+        return encoded, notes
     raise DataError(f"{path} is neither in UTF-8 nor in cp1252: save it in UTF-8")
 
 
-def _find_separator(text: str) -> tuple[str, str]:
-    """Return the separator of a CSV file, and its text without a line that states it."""
-    if stated := re.match(r"sep=([\t;|,])\r?\n", text):
-        return stated[1], text[stated.end() :]
+def _encode_again(content: bytes, encoding: str) -> bytes:
+    """Return the content in UTF-8, decoded in blocks, as a text may take four times as much."""
+    decoder, encoded = codecs.getincrementaldecoder(encoding)(), io.BytesIO()
+    for start in range(0, len(content), BLOCK_BYTES):
+        end = start + BLOCK_BYTES
+        encoded.write(decoder.decode(content[start:end], end >= len(content)).encode())
+    return encoded.getvalue()
+
+
+def _find_separator(content: bytes) -> tuple[str, int]:
+    """Return the separator of a CSV file, and where its table starts."""
+    if stated := re.match(rb"sep=([\t;|,])\r?\n", content):
+        return stated[1].decode(), stated.end()
     best, best_share = ",", 0.0
     for separator in SEPARATORS:
-        rows = _first_rows(text, separator, SAMPLE_LINES)
+        rows = _first_rows(content, separator, SAMPLE_LINES)
         width = len(rows[0]) if rows else 0
         share = sum(len(row) == width for row in rows) / max(1, len(rows))
         if width > 1 and share > best_share:
             best, best_share = separator, share
-    return best, text
+    return best, 0
 
 
-def _first_rows(text: str, separator: str, count: int) -> list[list[str]]:
+def _first_rows(content: bytes, separator: str, count: int) -> list[list[str]]:
     """Return the first rows that are not empty; the last one may be cut."""
-    sample = text[:SAMPLE_CHARACTERS]
-    is_cut = len(text) > SAMPLE_CHARACTERS
+    sample = content[:SAMPLE_BYTES].decode(errors="ignore")
+    is_cut = len(content) > SAMPLE_BYTES
     rows = list[list[str]]()
     try:
         for row in csv.reader(io.StringIO(sample, newline=""), delimiter=separator):
@@ -300,21 +321,56 @@ def _stored_categories(table: "pyarrow.Table") -> frozenset[str]:
         return frozenset()
 
 
-def _text_column(
-    path: Path, name: str, column: "pyarrow.ChunkedArray", *, is_csv: bool, is_category: bool
-) -> TextColumn:
-    """Return the texts of a column; an empty cell is an empty text."""
+def _text_columns(
+    path: Path,
+    unread: dict[str, "pyarrow.ChunkedArray"],
+    stored: frozenset[str],
+    *,
+    is_csv: bool,
+) -> dict[str, TextColumn]:
+    """Take all columns out of `unread`, and return their texts.
+
+    Args:
+        path: the file.
+        unread: the columns by name; empty afterwards.
+        stored: those that the file stores as categories.
+        is_csv: whether blanks before a cell are left out.
+
+    Raises:
+        DataError: if the different texts take too much memory.
+
+    """
     import pyarrow as pa
 
-    is_category &= pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    encoded = column.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
+    memory, columns = 0, dict[str, TextColumn]()
+    for name in tuple(unread):
+        column = unread.pop(name)
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        encoded = column.cast(pa.large_string()).fill_null("").dictionary_encode()
+        del column
         encoded = encoded.combine_chunks()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    texts = encoded.dictionary.to_pylist()
-    if not is_csv or not any(text.startswith(" ") for text in texts):
-        return TextColumn(codes, tuple(texts), is_category)
-    return merge_texts(TextColumn(codes, tuple(texts)), [text.lstrip(" ") for text in texts])
+        memory += _text_memory(encoded.dictionary)
+        refuse_large(f"{path}: the list of its different texts", memory, DataError, part=TABLE)
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        read = TextColumn(
+            codes, tuple(encoded.dictionary.to_pylist()), is_number and name in stored
+        )
+        if is_csv and any(text.startswith(" ") for text in read.texts):
+            read = merge_texts(read, [text.lstrip(" ") for text in read.texts])
+        columns[name] = read
+    # Arrow keeps the memory of its columns otherwise.
+    pa.default_memory_pool().release_unused()
+    return columns
+
+
+def _text_memory(texts: "pyarrow.LargeStringArray") -> int:
+    """Return the bytes of memory that these texts take in Python, at the most."""
+    import pyarrow.compute as pc
+
+    letters = pc.utf8_length(texts).to_numpy()
+    is_wide = pc.binary_length(texts).to_numpy() > letters
+    beside = TEXT_BYTES * len(texts)
+    return beside + int(letters.sum()) + (LETTER_BYTES - 1) * int(letters[is_wide].sum())
 
 
 def merge_texts(column: TextColumn, replacements: list[str]) -> TextColumn:
