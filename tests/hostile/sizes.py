@@ -40,23 +40,24 @@ def packed_csv_of_numbers(path: Path, size: int) -> None:
 
 def csv_of_words(path: Path, size: int) -> None:
     """Write a table of different texts."""
-    # A row has 19 bytes, and is counted with 8 bytes for each of its two cells.
-    rows = (f"w{number:08d} v{number},{number % 3}\n" for number in range(size // 42))
+    # A row becomes 40 tokens of 8 bytes.
+    rows = (f"w{number:08d} v{number},{number % 3}\n" for number in range(size // 320))
     path.write_text("note,label\n" + "".join(rows))
 
 
 def _csv(size: int) -> bytes:
-    # A row has some 22 bytes, and is counted with 8 bytes for each of its four cells.
+    # Each number is a text of some 10 letters, counted with 72 bytes beside.
     rows = (
         f"{number / 7:.9g},w{number % 4},{'fm'[number % 2]},c{number % 3}\n"
-        for number in range(size // 54)
+        for number in range(size // 83)
     )
     return ("age,ward,sex,label\n" + "".join(rows)).encode()
 
 
 def parquet_of_numbers(path: Path, size: int) -> None:
     """Write a table of different numbers in Parquet."""
-    rows = size // 34
+    # Each number becomes a text of some 19 letters, counted with 72 bytes beside.
+    rows = size // 92
     label, ward = np.array(["a", "b", "c"]), np.array(["x", "y"])
     table = {
         "age": np.random.default_rng(0).random(rows),
@@ -78,7 +79,8 @@ def parquet_of_one_text(path: Path, size: int) -> None:
 
 def npz_of_numbers(path: Path, size: int) -> None:
     """Write arrays of numbers that do not compress."""
-    rows = size // 40
+    # Each number is counted as 8 bytes, as it is converted.
+    rows = size // 64
     numbers = np.random.default_rng(0).random((rows, 8), np.float32)
     np.savez(path, x=numbers, y=np.arange(rows) % 3)
 
