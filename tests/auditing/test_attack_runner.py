@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, final
 
 import pytest
 import torch
 
 from overheard.auditing.attack_runner import ThreatCells
-from overheard.auditing.cells.claim_store import NoClaimStore
+from overheard.auditing.cells.claim_store import ClaimStore, FolderClaimStore, NoClaimStore
 from overheard.auditing.cells.contributors import find_contributors
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import CellSpec, RunSpec
@@ -35,6 +36,8 @@ CALLS: list[tuple[str, tuple[int, ...]]] = []
 
 ROUNDS = (0, 1)
 TARGET = client(0)
+MESSAGES = tuple(Message(one, TARGET, frozenset({SERVER}), Update({}, 4)) for one in ROUNDS)
+NO_STORE = NoClaimStore()
 
 
 @final
@@ -75,7 +78,9 @@ def no_calls():
 
 
 def asked(
-    attacks: Mapping[Asked, tuple[int, ...]], messages: Sequence[Message]
+    attacks: Mapping[Asked, tuple[int, ...]],
+    messages: Sequence[Message],
+    store: ClaimStore = NO_STORE,
 ) -> tuple[ThreatCells, list[CellSpec]]:
     """Return the cells of attacks on a run, given the rounds that each attacks alone."""
     question, threat = LabelSharesQuestion(), ThreatPlan(attacks=tuple(attacks))
@@ -91,16 +96,12 @@ def asked(
     run = RunSpec(NO_DEFENSE, "no defense", 0, PLANNED, ROUNDS, tuple(cells))
     seen = ObservedRun(run, Transcript(tuple(messages)), inputs_for(TINY).for_attackers(0))
     view, contributors = View(frozenset({SERVER}), messages), find_contributors(messages, ())
-    store, progress = NoClaimStore(), Progress(None)
-    return ThreatCells(seen, view, contributors, cells, store, progress), cells
+    return ThreatCells(seen, view, contributors, cells, store, Progress(None)), cells
 
 
 def run_first(second: Asked, single: tuple[int, ...] = ROUNDS) -> None:
     """Run the first of two attacks on both rounds, and on each."""
-    messages = tuple(
-        Message(number, TARGET, frozenset({SERVER}), Update({}, 4)) for number in ROUNDS
-    )
-    cells, (first, _) = asked({Asked("a"): ROUNDS, second: single}, messages)
+    cells, (first, _) = asked({Asked("a"): ROUNDS, second: single}, MESSAGES)
     for rounds in (ROUNDS, (0,), (1,)):
         assert cells.claims(first, rounds, (TARGET,)).claims
 
@@ -117,6 +118,16 @@ def test_an_attack_that_needs_all_rounds_is_not_asked_about_single_ones():
 
 def test_an_attack_without_claims_is_not_asked_again_about_each_round():
     run_first(Asked("b", is_missing_something=True))
+    assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}
+
+
+def test_an_attack_whose_stored_cell_has_no_claims_is_not_asked_about_each_round(
+    tmp_path: Path,
+):
+    attacks = {Asked("a"): ROUNDS, Asked("b", is_missing_something=True): ROUNDS}
+    for wanted in (ROUNDS, (0,)):  # as if the audit was interrupted in between
+        cells, (first, _) = asked(attacks, MESSAGES, FolderClaimStore(tmp_path))
+        assert cells.claims(first, wanted, (TARGET,)).claims
     assert {rounds for label, rounds in CALLS if label == "b"} == {ROUNDS}
 
 

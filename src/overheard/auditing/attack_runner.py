@@ -198,7 +198,7 @@ class ThreatCells:
         """
         if rounds == self._run.spec.rounds:
             return True
-        overall = self._made.get(attack.cell)
+        overall = self._made.get(attack.cell) or self._stored(attack, self._run.spec.rounds)
         has_claims = overall is None or bool(overall.claims)
         return has_claims and rounds[0] in attack.single_rounds
 
