@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, nan
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from annotated_types import Ge, Gt, Lt, MinLen
 
@@ -43,6 +44,10 @@ def test_accepts_settings_in_range_and_changes_none():
         ({"steps": 0}, "steps must be 1 or more, got 0"),
         ({"steps": True}, "steps must be a whole number, got True"),
         ({"steps": 2.0}, "steps must be a whole number, got 2.0"),
+        (
+            {"steps": np.int64(2)},
+            "steps must be a whole number, got np.int64(2): convert it by int(...)",
+        ),
         ({"steps": 2**40}, "steps must be below 2147483648, got 1099511627776"),
         ({"pace": 0}, "pace must be above 0, got 0"),
         ({"pace": 1.0}, "pace must be below 1, got 1.0"),
@@ -74,3 +79,21 @@ def test_refuses_a_class_that_would_skip_the_checks():
         class Skipping(Settings):
             def __post_init__(self) -> None:
                 """Check nothing."""
+
+    class Checking:
+        def __post_init__(self) -> None:
+            """Check nothing."""
+
+    with pytest.raises(TypeError, match="Inheriting defines __post_init__: name it"):
+
+        class Inheriting(Checking, Settings):
+            """Its first base would hide the checks."""
+
+
+def test_refuses_a_setting_that_would_not_be_checked():
+    @dataclass(frozen=True)
+    class Hidden(Settings):
+        _steps: Positive = 1
+
+    with pytest.raises(TypeError, match="Hidden: _steps: name it without a leading underscore"):
+        Hidden(0)

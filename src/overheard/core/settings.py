@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from reprlib import repr as short_repr
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, SupportsIndex, get_type_hints
 
 from annotated_types import Ge, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -67,7 +67,7 @@ class Settings:
     def __init_subclass__(cls) -> None:
         """Refuse a class that would not check its fields."""
         super().__init_subclass__()
-        if "__post_init__" in vars(cls):
+        if cls.__post_init__ is not Settings.__post_init__:
             raise TypeError(f"{cls.__name__} defines __post_init__: name it check_together")
 
     def __post_init__(self) -> None:
@@ -110,12 +110,25 @@ def mistake_text(mistake: ErrorDetails) -> str:
         if not text.startswith("Input should be "):
             return text
         text = text.replace("Input should be ", "must be ", 1)
-    return f"{text}, got {short_repr(mistake['input'])}"
+    value = mistake["input"]
+    is_convertible = isinstance(value, SupportsIndex) and not isinstance(value, int)
+    how = ": convert it by int(...)" if is_convertible else ""
+    return f"{text}, got {short_repr(value)}{how}"
 
 
 # Any: a type as pydantic takes it, and a default of any type.
 def declared_settings(kind: type) -> dict[str, Any]:
-    """Return the type of each field with its range, and its default, or ... if it has none."""
+    """Return the type of each field with its range, and its default, or ... if it has none.
+
+    Raises:
+        TypeError: if the name of a setting begins with "_": pydantic would not check it.
+
+    """
+    if hidden := [one.name for one in fields(kind) if one.init and one.name.startswith("_")]:
+        raise TypeError(
+            f"{kind.__name__}: {', '.join(hidden)}: name it without a leading underscore, or "
+            "declare it with field(init=False) if it is no setting"
+        )
     hints = get_type_hints(kind, include_extras=True)
     return {
         field.name: (hints[field.name], ... if default is MISSING else default)
