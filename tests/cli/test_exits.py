@@ -47,6 +47,10 @@ def test_errors_of_users_are_one_message(capsys: pytest.CaptureFixture[str]):
 def test_signals_are_told(capsys: pytest.CaptureFixture[str]):
     assert ended(KeyboardInterrupt()) == 130
     assert "overheard: interrupted; finished work" in capsys.readouterr().err
+    wrapped = RuntimeError("Error calling __set_name__")
+    wrapped.__cause__ = KeyboardInterrupt()
+    assert ended(wrapped) == 130
+    assert "overheard: interrupted; finished work" in capsys.readouterr().err
     received = SigtermHandler()
     with pytest.raises(KeyboardInterrupt):
         received(15, None)

@@ -103,6 +103,9 @@ def run_command(app: Callable[..., object], sigterm: SigtermHandler) -> int:
             traceback.print_exc()
         said = ": ".join(filter(None, (type(error).__name__, str(error))))
         message, code = f"failed, {said}. {HOW_TO_REPORT}", FAILURE
+        # Python 3.11 wraps a Ctrl-C that comes while a class is made.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            code = INTERRUPTED
     # Depending on its version, Typer returns this code on Ctrl-C or raises.
     if code == INTERRUPTED:
         cause = "terminated" if sigterm.is_received else "interrupted"
