@@ -89,6 +89,11 @@ def test_finds_the_file_of_a_module_and_imports_nothing(folder: Path):
     assert find_module_file("own_package", folder) == package / "__init__.py"
     for missing in ("own_package.other", "own_package.part.deeper", "sys", "not_there.part"):
         assert find_module_file(missing, folder) is None
+    bare = folder / "bare_package" / "inner"  # neither has an `__init__.py`
+    bare.mkdir(parents=True)
+    (bare / "part.py").touch()
+    assert find_module_file("bare_package.inner.part", folder) == bare / "part.py"
+    assert find_module_file("bare_package.inner", folder) is None
     assert "own_package" not in sys.modules
 
 

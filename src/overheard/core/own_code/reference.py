@@ -135,7 +135,15 @@ def _find_spec(name: str, search_path: tuple[str, ...]) -> ModuleSpec | None:
     # `find_spec` would import the packages above.
     package = _find_spec(above, search_path)
     inside = None if package is None else package.submodule_search_locations
-    return PathFinder.find_spec(name, list(inside)) if inside else None
+    if not inside:
+        return None
+    try:
+        return PathFinder.find_spec(name, list(inside))
+    except KeyError:  # a package without `__init__.py` looks for those above among the imported
+        spec = ModuleSpec(name, None, is_package=True)
+        last = name.rpartition(".")[2]
+        spec.submodule_search_locations = [str(Path(folder, last)) for folder in inside]
+        return spec
 
 
 # Any plugin: its settings are the fields of its dataclass.
