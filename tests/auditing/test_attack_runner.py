@@ -12,7 +12,7 @@ from overheard.auditing.attack_runner import ThreatCells
 from overheard.auditing.cells.claim_store import ClaimStore, FolderClaimStore, NoClaimStore
 from overheard.auditing.cells.contributors import find_contributors
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.program import CellSpec, RunSpec
+from overheard.auditing.program import AttackSpec, RunSpec
 from overheard.auditing.progress import Progress
 from overheard.auditing.run_kinds import PLANNED
 from overheard.core.attack import Attack
@@ -81,11 +81,11 @@ def asked(
     attacks: Mapping[Asked, tuple[int, ...]],
     messages: Sequence[Message],
     store: ClaimStore = NO_STORE,
-) -> tuple[ThreatCells, list[CellSpec]]:
+) -> tuple[ThreatCells, list[AttackSpec]]:
     """Return the cells of attacks on a run, given the rounds that each attacks alone."""
     question, threat = LabelSharesQuestion(), ThreatPlan(attacks=tuple(attacks))
     cells = [
-        CellSpec(
+        AttackSpec(
             *(0, threat, attack, question),
             Cell("no defense", 0, (SERVER,), attack.label, repr(attack), question.name, ROUNDS),
             single,

@@ -175,7 +175,7 @@ def test_threats_that_differ_by_their_observers_share_the_digests_of_an_attack(
         ThreatPlan(attacks=(BiasInversion(), MeanSoftmax())),
     )
     plan = Plan(title="t", data=DATA, training=TRAINING, seeds=(0, 1), threats=threats)
-    cells = [cell for run in resolve_plan(plan, {"digits": "12"}).runs for cell in run.cells]
+    cells = [cell for run in resolve_plan(plan, {"digits": "12"}).runs for cell in run.attacks]
     # Three clients and the server, and once more the server, under two seeds.
     assert len(cells) == 2 * (DATA.clients + 2)
     assert asked == [repr(BiasInversion()), repr(MeanSoftmax())]
@@ -195,7 +195,7 @@ def test_a_file_that_a_setting_of_a_plugin_names_counts_by_its_content(
     for content in (b"one", b"one", b"two"):
         Path("base.safetensors").write_bytes(content)
         run = resolve_plan(plan, {"digits": "12"}).runs[0]
-        found.append((run.cells[0].code, run.origin))
+        found.append((run.attacks[0].code, run.origin))
     assert found[0] == found[1]
     assert found[0][0] != found[2][0]
     differing = {name for name, one in found[0][1].items() if found[2][1][name] != one}
@@ -212,7 +212,7 @@ def test_claims_depend_on_data_arm_and_recording_and_simulations_on_data_alone()
         run = resolve_recording(
             changed, changed.arms[0], (0,), parties, {"digits": data}, recording
         )
-        return run.cells[0].code, run.cells[0].simulation_code
+        return run.attacks[0].code, run.attacks[0].simulation_code
 
     code, simulation = codes(plan)
     for other in (codes(plan, data="13"), codes(plan, recording="a")):

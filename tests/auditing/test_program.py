@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.program import (
+    AttackSpec,
     AuditProgram,
-    CellSpec,
     name_observers_of_run,
     resolve_plan,
     single_rounds,
@@ -64,7 +64,7 @@ def resolved(asked: Plan) -> AuditProgram:
 def counts(asked: Plan) -> list[int]:
     """Return the number of cells of each run of the first arm and seed."""
     kinds = len(run_kinds(asked))
-    return [sum(map(len, run.cells)) for run in resolved(asked).runs[:kinds]]
+    return [sum(map(len, run.attacks)) for run in resolved(asked).runs[:kinds]]
 
 
 NODES = ("server", "client/10", "client/9", "shadow/0")
@@ -142,9 +142,12 @@ def test_other_plans_have_no_control(uncontrolled: Plan):
 
 
 def test_only_shift_attacks_run_on_controls_and_never_on_single_rounds():
-    def attacks(kind: RunKind) -> list[CellSpec]:
+    def attacks(kind: RunKind) -> list[AttackSpec]:
         return [
-            cell for run in resolved(plan(TRULY)).runs if run.kind == kind for cell in run.cells
+            cell
+            for run in resolved(plan(TRULY)).runs
+            if run.kind == kind
+            for cell in run.attacks
         ]
 
     planned, control = attacks(PLANNED), attacks(NATURAL)
@@ -185,8 +188,8 @@ def test_runs_follow_arm_by_arm_each_with_its_controls_and_its_folder():
         ("no defense", 1, PLANNED),
     ]
     assert runs[1].folder == Path("runs", "no_defense-seed0-control")
-    assert {cell.cell.seed for cell in runs[3].cells} == {1}
-    assert {cell.cell.control for cell in runs[1].cells} == {"natural"}
+    assert {cell.cell.seed for cell in runs[3].attacks} == {1}
+    assert {cell.cell.control for cell in runs[1].attacks} == {"natural"}
     assert {run.name for run in runs[9:]} == {"secure aggregation"}
 
 

@@ -12,7 +12,7 @@ from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_t
 from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.program import CellSpec
+from overheard.auditing.program import AttackSpec
 from overheard.auditing.progress import Progress
 from overheard.auditing.pseudonyms import Pseudonyms, draw_pseudonyms
 from overheard.core.algorithm.algorithm import Algorithm
@@ -43,7 +43,7 @@ LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
 
 
 def run_attacks(
-    run: ObservedRun, attacks: Sequence[CellSpec], store: ClaimStore, progress: Progress
+    run: ObservedRun, attacks: Sequence[AttackSpec], store: ClaimStore, progress: Progress
 ) -> Iterator[CellClaims]:
     """Run the attacks of one threat on one run; yield the claims of each cell.
 
@@ -143,7 +143,7 @@ class ThreatCells:
         run: ObservedRun,
         view: View,
         contributors: Contributors,
-        attacks: Sequence[CellSpec],
+        attacks: Sequence[AttackSpec],
         store: ClaimStore,
         progress: Progress,
     ) -> None:
@@ -157,7 +157,7 @@ class ThreatCells:
         self._made = dict[Cell, CellClaims]()
 
     def claims(
-        self, attack: CellSpec, rounds: tuple[int, ...], targets: Sequence[Party]
+        self, attack: AttackSpec, rounds: tuple[int, ...], targets: Sequence[Party]
     ) -> CellClaims:
         """Return the claims of an attack on some rounds, from the store if they are there."""
         cell = attack.of_rounds(rounds)
@@ -171,11 +171,13 @@ class ThreatCells:
             return _failed_cell(attack, cell, targets, error)
         return self._made.pop(cell)
 
-    def _stored(self, attack: CellSpec, rounds: tuple[int, ...]) -> CellClaims | None:
+    def _stored(self, attack: AttackSpec, rounds: tuple[int, ...]) -> CellClaims | None:
         cell = attack.of_rounds(rounds)
         return self._store.load(cell, attack.attack.claim_type, attack.code)
 
-    def _together_with(self, attack: CellSpec, rounds: tuple[int, ...]) -> Sequence[CellSpec]:
+    def _together_with(
+        self, attack: AttackSpec, rounds: tuple[int, ...]
+    ) -> Sequence[AttackSpec]:
         """Return an attack, and those after it that make their claims together with it."""
         if not attack.attack.has_separate_targets():
             return (attack,)
@@ -191,7 +193,7 @@ class ThreatCells:
             ),
         )
 
-    def _is_asked(self, attack: CellSpec, rounds: tuple[int, ...]) -> bool:
+    def _is_asked(self, attack: AttackSpec, rounds: tuple[int, ...]) -> bool:
         """Return whether an attack runs on these rounds, as far as is known.
 
         Single rounds follow only for attacks with claims on all rounds.
@@ -203,7 +205,7 @@ class ThreatCells:
         return has_claims and rounds[0] in attack.single_rounds
 
     def _make(
-        self, attacks: Sequence[CellSpec], rounds: tuple[int, ...], targets: Sequence[Party]
+        self, attacks: Sequence[AttackSpec], rounds: tuple[int, ...], targets: Sequence[Party]
     ) -> None:
         """Let attacks make claims about the targets for which nothing is missing."""
         view, asked = self._view.during(rounds), list[_AskedAttack]()
@@ -231,7 +233,7 @@ class ThreatCells:
 
     def _ask(
         self,
-        attack: CellSpec,
+        attack: AttackSpec,
         view: View,
         rounds: tuple[int, ...],
         targets: Sequence[Party],
@@ -251,7 +253,7 @@ class ThreatCells:
             {target: why for target, why in missing.items() if why},
         )
 
-    def _knowledge(self, attack: CellSpec, rounds: tuple[int, ...]) -> Knowledge:
+    def _knowledge(self, attack: AttackSpec, rounds: tuple[int, ...]) -> Knowledge:
         """Return the attacker's knowledge, set up to report the progress of an attack.
 
         Simulations are stored as those of the attack's code.
@@ -289,7 +291,7 @@ class ThreatCells:
 class _AskedAttack:
     """What an attack is asked in a cell, and what is missing for other targets."""
 
-    attack: CellSpec
+    attack: AttackSpec
     request: ClaimRequest
     missing: Mapping[Party, tuple[str, ...]]
 
@@ -320,7 +322,7 @@ def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims
 
 
 def _failed_cell(
-    attack: CellSpec, cell: Cell, targets: Sequence[Party], error: Exception
+    attack: AttackSpec, cell: Cell, targets: Sequence[Party], error: Exception
 ) -> CellClaims:
     """Return a cell in which Overheard failed before it had a claim about any target."""
     why = describe_own_failure(f"the attack {attack.attack.name}", error)

@@ -1,4 +1,4 @@
-"""The program of an audit: its plan resolved into runs, and into the cells of each run."""
+"""The program of an audit: its plan resolved into runs, and into the attacks on each run."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -40,7 +40,7 @@ ATTACK_MODULES = ("overheard.auditing.attack_runner", *TRAINING_MODULES)
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class CellSpec:
+class AttackSpec:
     """An attack on a run: its cell of all rounds, and which rounds it attacks alone too.
 
     Args:
@@ -90,7 +90,7 @@ class CellSpec:
         """Return whether the same attack is made on a run of the same arm."""
         return self.cell.arm == run.name and run.kind.allows(self.question)
 
-    def in_run(self, seed: int, kind: RunKind) -> "CellSpec":
+    def in_run(self, seed: int, kind: RunKind) -> "AttackSpec":
         """Return the same attack on another run of the arm."""
         cell = replace(
             self.cell,
@@ -113,7 +113,7 @@ class RunSpec:
         seed: its seed.
         kind: whether it is the planned run or one of its controls.
         rounds: the rounds with updates, in order.
-        cells: the attacks, threat by threat.
+        attacks: the attacks on it, threat by threat.
         folder: its folder within that of the audit; None = it was recorded.
         origin: digests of all that the run depends on: code by module, data by name.
 
@@ -124,13 +124,13 @@ class RunSpec:
     seed: int
     kind: RunKind
     rounds: tuple[int, ...]
-    cells: tuple[CellSpec, ...]
+    attacks: tuple[AttackSpec, ...]
     folder: Path | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of work items: rounds to train, and cells."""
-        return sum(map(len, self.cells)) + self.rounds_to_train
+        return sum(map(len, self.attacks)) + self.rounds_to_train
 
     @property
     def rounds_to_train(self) -> int:
@@ -142,10 +142,10 @@ class RunSpec:
         assert self.folder is not None, "it is simulated"
         return audit / self.folder
 
-    def by_threat(self) -> Iterator[tuple[CellSpec, ...]]:
+    def by_threat(self) -> Iterator[tuple[AttackSpec, ...]]:
         """Yield the attacks of each threat."""
-        for _, cells in groupby(self.cells, attrgetter("number")):
-            yield tuple(cells)
+        for _, attacks in groupby(self.attacks, attrgetter("number")):
+            yield tuple(attacks)
 
 
 @final
@@ -186,13 +186,12 @@ def resolve_plan(plan: Plan, data: Mapping[str, str]) -> AuditProgram:
     """
     kinds, runs = run_kinds(plan), list[RunSpec]()
     parties = (SERVER, *map(client, range(plan.data.clients)))
-    threats, (audited, *_) = name_observers_of_run(plan, parties), data.items()
+    threats = name_observers_of_run(plan, parties)
+    audited, *_ = data.items()
     for arm in plan.arms:
-        rounds, origin = (
-            tuple(range(plan.rounds_of(arm))),
-            run_origin(plan, arm, dict([audited])),
-        )
-        cells = tuple(_cells_of_arm(plan, arm, arm.name, rounds, threats, data))
+        rounds = tuple(range(plan.rounds_of(arm)))
+        origin = run_origin(plan, arm, dict([audited]))
+        attacks = tuple(_attacks_of_arm(plan, arm, arm.name, rounds, threats, data))
         runs += (
             RunSpec(
                 arm,
@@ -200,7 +199,7 @@ def resolve_plan(plan: Plan, data: Mapping[str, str]) -> AuditProgram:
                 seed,
                 kind,
                 rounds,
-                tuple(one.in_run(seed, kind) for one in cells if kind.allows(one.question)),
+                tuple(one.in_run(seed, kind) for one in attacks if kind.allows(one.question)),
                 run_folder(arm.name, seed, kind.folder_suffix),
                 origin,
             )
@@ -233,8 +232,8 @@ def resolve_recording(
 
     """
     threats = name_observers_of_run(plan, parties)
-    cells = tuple(_cells_of_arm(plan, arm, RECORDED, rounds, threats, data, recording))
-    return RunSpec(arm, RECORDED, plan.seeds[0], PLANNED, rounds, cells)
+    attacks = tuple(_attacks_of_arm(plan, arm, RECORDED, rounds, threats, data, recording))
+    return RunSpec(arm, RECORDED, plan.seeds[0], PLANNED, rounds, attacks)
 
 
 def name_observers_of_run(plan: Plan, parties: Collection[Party]) -> tuple[ThreatPlan, ...]:
@@ -273,7 +272,7 @@ def refuse_unknown_observers(threats: Sequence[ThreatPlan], parties: Collection[
                 )
 
 
-def _cells_of_arm(
+def _attacks_of_arm(
     plan: Plan,
     arm: ArmPlan,
     name: str,
@@ -281,7 +280,7 @@ def _cells_of_arm(
     threats: Sequence[ThreatPlan],
     data: Mapping[str, str],
     recording: str = "",
-) -> Iterator[CellSpec]:
+) -> Iterator[AttackSpec]:
     """Yield the attacks on the planned run of an arm and the first seed."""
     settings = plan.without_release().model_copy(update={"seeds": (), "arms": (arm,)}).toml()
     digest, mark = combined_digest(data), mark_of_trust()
@@ -311,7 +310,7 @@ def _cells_of_arm(
                 is_adaptive=threat.adapts_to_defenses(attack, arm),
             )
             single = single_rounds(threat, question, rounds)
-            yield CellSpec(number, threat, attack, question, cell, single, *codes[key])
+            yield AttackSpec(number, threat, attack, question, cell, single, *codes[key])
 
 
 # Any: a question has claims of its own.

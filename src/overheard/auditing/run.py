@@ -22,7 +22,7 @@ from overheard.auditing.inputs import (
 )
 from overheard.auditing.judging.judge import AttackedRun, AuditSubject, ClaimsOfThreat, judge
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.program import CellSpec, resolve_plan
+from overheard.auditing.program import AttackSpec, resolve_plan
 from overheard.auditing.progress import OnStep, Progress
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recorded_truth import compare_counts
@@ -151,8 +151,8 @@ def attack_run(run: AuditedRun, store: ClaimStore, progress: Progress) -> Attack
     return AttackedRun(
         run.record,
         (
-            claims_of_threat(run, cells, store, progress)
-            for cells in run.observed.spec.by_threat()
+            claims_of_threat(run, attacks, store, progress)
+            for attacks in run.observed.spec.by_threat()
         ),
     )
 
@@ -211,20 +211,20 @@ def _assumed_order(dataset: Dataset) -> str:
 
 
 def claims_of_threat(
-    run: AuditedRun, cells: Sequence[CellSpec], store: ClaimStore, progress: Progress
+    run: AuditedRun, attacks: Sequence[AttackSpec], store: ClaimStore, progress: Progress
 ) -> ClaimsOfThreat:
     """Return the claims of a threat about a run, with the truth; an attack runs when asked.
 
     Args:
         run: the run.
-        cells: the attacks of the threat.
+        attacks: the attacks of the threat.
         store: where claims are kept.
         progress: counts the cells.
 
     """
     observed = run.observed
-    claims = run_attacks(observed, cells, store, progress)
-    truth = run.truth.for_threat(observed, cells[0].threat)
+    claims = run_attacks(observed, attacks, store, progress)
+    truth = run.truth.for_threat(observed, attacks[0].threat)
     return ClaimsOfThreat(observed.spec.rounds, claims, truth)
 
 

@@ -77,7 +77,7 @@ def attack_ahead(
 
 def _trains_virtual_clients(program: AuditProgram) -> bool:
     """Return whether an attack of the program trains virtual clients, which takes seconds."""
-    attacks = (cell.attack for run in program.runs for cell in run.cells)
+    attacks = (one.attack for run in program.runs for one in run.attacks)
     return any(attack.training_source() == "virtual clients" for attack in attacks)
 
 
@@ -166,8 +166,8 @@ class AttackRun(Job):
         observed = open_simulated_run(run, inputs, home)
         store = FolderClaimStore(home.cells_path, home.path)
         with one_thread():
-            for cells in run.by_threat():
-                for _ in run_attacks(observed, cells, store, Progress(None)):
+            for attacks in run.by_threat():
+                for _ in run_attacks(observed, attacks, store, Progress(None)):
                     pass  # Claims are stored as soon as they are made.
         return {}
 

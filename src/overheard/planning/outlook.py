@@ -13,7 +13,7 @@ from overheard.auditing.cells.contributors import Contributors, find_contributor
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
-from overheard.auditing.program import AuditProgram, CellSpec, RunSpec, resolve_plan
+from overheard.auditing.program import AttackSpec, AuditProgram, RunSpec, resolve_plan
 from overheard.auditing.recording import CheckedRecording
 from overheard.auditing.simulate import build_federation
 from overheard.core.attack import Attack
@@ -91,7 +91,7 @@ class PlannedView:
     """
 
     seen: ObservedRun
-    attacks: tuple[CellSpec, ...]
+    attacks: tuple[AttackSpec, ...]
     view: View
     targets: tuple[Party, ...]
     knowledge: Knowledge

@@ -16,7 +16,7 @@ from overheard.auditing.following.growing_recording import GrowingRecording
 from overheard.auditing.following.pace import AttackKey, Pace
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.judging.judge import AttackedRun, ClaimsOfThreat, judge
-from overheard.auditing.program import CellSpec
+from overheard.auditing.program import AttackSpec
 from overheard.auditing.progress import Progress
 from overheard.auditing.recorded_tensors.model_tensors import select_matched_tensors
 from overheard.auditing.recording import (
@@ -178,13 +178,13 @@ class RoundAttacker:
                 ready.append(threat.model_copy(update={"by_round": False}))
         return plan.model_copy(update={"threats": tuple(ready)}), tuple(waiting)
 
-    def _attacks(self) -> dict[AttackKey, CellSpec]:
+    def _attacks(self) -> dict[AttackKey, AttackSpec]:
         """Return the attacks on the latest rounds."""
         assert self._run is not None, "a round was opened"
-        cells = self._run.observed.spec.cells
-        return {(one.cell.observers, one.cell.attack): one for one in cells}
+        attacks = self._run.observed.spec.attacks
+        return {(one.cell.observers, one.cell.attack): one for one in attacks}
 
-    def _attack(self, key: AttackKey, attack: CellSpec) -> None:
+    def _attack(self, key: AttackKey, attack: AttackSpec) -> None:
         assert self._run is not None, "a round was opened"
         begin = monotonic()
         claims = claims_of_threat(self._run, (attack,), NoClaimStore(), Progress(None))
