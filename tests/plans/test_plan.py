@@ -108,6 +108,8 @@ def test_refuses_shadow_devices_with_distillation():
 
 def test_an_unknown_key_is_reported_with_its_location():
     assert mistakes_in(with_line("clinets = 3"))["data.clinets"].startswith("Extra inputs")
+    # A key of another table is not proposed in its own place.
+    assert "did you mean 'rate'" not in mistakes_in(with_line("rate = 3"))["data.rate"]
     assert set(mistakes_in("topic = 1\n" + GOOD)) == {"topic"}
     assert set(mistakes_in(with_line("by_rounds = true", 'attacks = ["decaf"]'))) == {
         "threats.0.by_rounds"

@@ -133,6 +133,8 @@ def _describe(mistake: ErrorDetails, called: str, keys: Collection[str]) -> str:
     is_unknown = mistake["type"] == "unexpected_keyword_argument"
     message = "Extra inputs are not permitted" if is_unknown else mistake_text(mistake)
     if is_unknown or mistake["type"] == "extra_forbidden":
-        close = get_close_matches(str(mistake["loc"][-1]), keys, n=1)
+        name = str(mistake["loc"][-1])
+        # Another table may have a key of this very name.
+        close = get_close_matches(name, [one for one in keys if one != name], n=1)
         message += f": did you mean {close[0]!r}?" if close else ""
     return f"  {where}: {message}"
