@@ -79,6 +79,7 @@ class AgNews(DataSource):
                 raise DataError(f"{failure}; {placement_hint(folder, missing)}") from failure
             train, test = _read_published(train_path), _read_published(test_path)
         texts = tokenise_texts(
+            train_path,
             text_column(train_path, train, "text"),
             text_column(test_path, test, "text"),
             TextSettings(self.vocabulary, self.tokens),

@@ -1,6 +1,6 @@
 """Blogs: posts of a hundred people over time, with the age group and gender of each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -35,7 +35,6 @@ from overheard.data.reading.texts import (
     Vocabulary,
     alphabetical_vocabulary,
     ranked_vocabulary,
-    split_words,
 )
 from overheard.data.reading.times import parse_dates
 
@@ -125,7 +124,7 @@ class Blogs(DataSource):
             _read_posts(path, table[(~is_test).numpy()]),
             _read_posts(path, table[is_test.numpy()]),
         )
-        vocabulary = self._vocabulary(train.words)
+        vocabulary = self._vocabulary(path, train.writings.texts)
         windows, test_windows = (
             self._windows(train, vocabulary),
             self._windows(test, vocabulary),
@@ -157,12 +156,12 @@ class Blogs(DataSource):
     def _vocabulary_size(self) -> int:
         return VOCABULARY_SIZES[self.task] if self.vocabulary is None else self.vocabulary
 
-    def _vocabulary(self, texts: list[list[str]]) -> Vocabulary:
+    def _vocabulary(self, path: Path, texts: Sequence[str]) -> Vocabulary:
         build = ranked_vocabulary if self.task == "next_word" else alphabetical_vocabulary
-        return build(texts, self._vocabulary_size)
+        return build(path, texts, self._vocabulary_size)
 
     def _windows(self, posts: "_Posts", vocabulary: Vocabulary) -> "TextWindows":
-        tokens = vocabulary.encode(posts.words, self.tokens)
+        tokens = vocabulary.encode(posts.writings.texts, self.tokens)
         if self.task == "next_word":
             return cut_windows(tokens, WindowSettings(self.context, self.stride))
         return TextWindows(Examples(tokens, posts.ages), torch.arange(len(tokens)))
@@ -185,10 +184,9 @@ class Blogs(DataSource):
 
 @dataclass(frozen=True, slots=True)
 class _Posts:
-    """Posts: their texts and dates, their words, and the age groups of their bloggers."""
+    """Posts: their texts and dates, and the age groups of their bloggers."""
 
     writings: DatedTexts
-    words: list[list[str]]
     ages: Int64[Tensor, " posts"]
 
 
@@ -198,7 +196,7 @@ def _read_posts(path: Path, table: "pandas.DataFrame") -> _Posts:
     if days.isna().any():
         raise DataError(f"{path}: column 'date' must not have empty cells: drop those rows")
     ages = torch.from_numpy(integer_column(path, table, "label", len(AGE_GROUPS)))
-    return _Posts(DatedTexts(texts, days), split_words(texts), ages)
+    return _Posts(DatedTexts(texts, days), ages)
 
 
 def _read_background(folder: Path | None) -> _Posts | None:

@@ -210,7 +210,7 @@ def _read_inputs(
     cells, is_train = _read_texts(path, table, columns.text), is_fit.tolist()
     train = [cell for cell, is_kept in zip(cells, is_train, strict=True) if is_kept]
     rest = [cell for cell, is_kept in zip(cells, is_train, strict=True) if not is_kept]
-    tokens = tokenise_texts(train, rest, settings.texts)
+    tokens = tokenise_texts(path, train, rest, settings.texts)
     rows = torch.zeros(len(cells), settings.texts.tokens, dtype=torch.long)
     rows[~test], rows[test] = tokens.train, tokens.test
     read = (ReadColumn(columns.text, "text", settings.texts.tokens),)

@@ -1,10 +1,13 @@
 """Tokenisation of texts, by a vocabulary fitted to the training texts."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
+from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -12,6 +15,7 @@ from torch import Tensor
 from overheard.core.errors import DataError
 from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.settings import Positive, Settings
+from overheard.disk.limits import TABLE, refuse_large
 
 PADDING = 0
 """The token that pads a text at its end."""
@@ -21,6 +25,14 @@ UNKNOWN = 1
 
 RESERVED_TOKENS = 2
 """The number of tokens that are not words; the first word has this number."""
+
+WORD = re.compile(r"\b\w\w+\b")
+
+WORD_BYTES = 160
+"""Bytes of memory that a different word takes while words are counted, about."""
+
+WORDS_PER_CHECK = 100_000
+"""Words that are counted between two looks at the memory that they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +71,12 @@ class Vocabulary:
         first_label = RESERVED_TOKENS if are_labels else None
         return TokenWords(len(self), RESERVED_TOKENS, words, first_label)
 
-    def encode(
-        self, texts: Sequence[list[str]], tokens: int
-    ) -> Int64[Tensor, "examples tokens"]:
+    def encode(self, texts: Sequence[str], tokens: int) -> Int64[Tensor, "examples tokens"]:
         """Return the tokens of the first words of each text."""
         rows = torch.full((len(texts), tokens), PADDING)
-        for row, words in enumerate(texts):
-            read = [self.numbers.get(word, UNKNOWN) for word in words[:tokens]] or [UNKNOWN]
+        for row, text in enumerate(texts):
+            words = islice(split_words(text), tokens)
+            read = [self.numbers.get(word, UNKNOWN) for word in words] or [UNKNOWN]
             rows[row, : len(read)] = torch.tensor(read)
         return rows
 
@@ -92,72 +103,70 @@ class TokenisedTexts:
 
 
 def tokenise_texts(
-    train: Sequence[str], test: Sequence[str], settings: TextSettings
+    path: Path, train: Sequence[str], test: Sequence[str], settings: TextSettings
 ) -> TokenisedTexts:
     """Tokenise all texts by the vocabulary of the training texts.
 
     Raises:
-        DataError: if the training texts have no words.
+        DataError: if the training texts have no words, or too many different ones.
 
     """
-    train_words = split_words(train)
-    vocabulary = alphabetical_vocabulary(train_words, settings.vocabulary)
+    vocabulary = alphabetical_vocabulary(path, train, settings.vocabulary)
     return TokenisedTexts(
-        vocabulary.encode(train_words, settings.tokens),
-        vocabulary.encode(split_words(test), settings.tokens),
+        vocabulary.encode(train, settings.tokens),
+        vocabulary.encode(test, settings.tokens),
         vocabulary.token_words(are_named=True),
     )
 
 
-def split_words(texts: Sequence[str]) -> list[list[str]]:
-    """Split each text into words, as scikit-learn does.
+def split_words(text: str) -> Iterator[str]:
+    """Yield the words of a text, as scikit-learn's `CountVectorizer` splits it.
 
     Words are lower-cased runs of two or more letters, digits or underscores.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    split = CountVectorizer().build_analyzer()
-    return [split(text) for text in texts]
+    return (match[0] for match in WORD.finditer(text.lower()))
 
 
-def alphabetical_vocabulary(texts: Sequence[list[str]], size: int) -> Vocabulary:
-    """Return the vocabulary of the most frequent words of these texts, in alphabetical order.
+def alphabetical_vocabulary(path: Path, texts: Sequence[str], size: int) -> Vocabulary:
+    """Return the vocabulary of the most frequent words of a file, in alphabetical order.
 
     Raises:
-        DataError: if the texts have no words.
+        DataError: if the texts have no words, or too many different ones.
 
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    # The texts are split already, so the analyzer must not change the lists of words.
-    vectorizer = CountVectorizer(analyzer=_unchanged, max_features=size)
-    try:
-        vectorizer.fit(texts)
-    except ValueError as failure:
-        raise DataError(
-            "the training texts have no words: choose another column or file"
-        ) from failure
-    return _numbered(vectorizer.get_feature_names_out().tolist())
+    counts = _count_words(path, texts)
+    words = sorted(counts)
+    totals = np.array([counts[word] for word in words])
+    # Of equally frequent words, those are chosen that scikit-learn's `CountVectorizer` chooses.
+    chosen = np.sort((-totals).argsort()[:size])
+    return _numbered([words[place] for place in chosen.tolist()])
 
 
-def ranked_vocabulary(texts: Sequence[list[str]], size: int) -> Vocabulary:
-    """Return the vocabulary of the most frequent words of these texts, by falling frequency.
+def ranked_vocabulary(path: Path, texts: Sequence[str], size: int) -> Vocabulary:
+    """Return the vocabulary of the most frequent words of a file, by falling frequency.
 
     Equally frequent words are in alphabetical order.
 
     Raises:
-        DataError: if the texts have no words.
+        DataError: if the texts have no words, or too many different ones.
 
     """
-    counts = Counter(chain.from_iterable(texts))
-    if not counts:
-        raise DataError("the training texts have no words: choose another column or file")
+    counts = _count_words(path, texts)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     return _numbered(ranked[:size])
 
 
-def _unchanged(words: list[str]) -> list[str]:
-    return words
+def _count_words(path: Path, texts: Sequence[str]) -> Counter[str]:
+    words, counts = chain.from_iterable(map(split_words, texts)), Counter[str]()
+    while some := list(islice(words, WORDS_PER_CHECK)):
+        counts.update(some)
+        memory = WORD_BYTES * len(counts)
+        refuse_large(f"{path}: the list of its different words", memory, DataError, part=TABLE)
+    if not counts:
+        raise DataError(
+            f"{path}: the training texts have no words: choose another column or file"
+        )
+    return counts
 
 
 def _numbered(words: list[str]) -> Vocabulary:
