@@ -12,7 +12,7 @@ from jaxtyping import UInt8
 
 from overheard.core.errors import DataError
 from overheard.data.dataset import Dataset
-from overheard.data.reading.arrays import checked_numbers
+from overheard.data.reading.arrays import ITEM_BYTES, checked_numbers
 from overheard.data.reading.fetch import RemoteFile, fetch
 from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.images import LabelledImages, image_dataset, read_images
@@ -114,6 +114,7 @@ def read_idx(path: Path, axes: int) -> UInt8[np.ndarray, "..."]:
                 raise DataError(
                     f"{path} is not an IDX file of bytes with {axes} axes: get a new copy"
                 )
+            refuse_large(str(path), ITEM_BYTES * length, DataError, part=ARRAY)
             refuse_large(str(path), length, DataError, part=ARRAY, packed=path.stat().st_size)
             # One more byte than the header says is enough to see that the file is too long.
             content = stream.read(length + 1)
