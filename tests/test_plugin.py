@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,32 +16,6 @@ pytestmark = pytest.mark.slow
 
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 SOURCE = PLUGIN / "src"
-
-PLAN = """
-title = "Who holds most"
-seeds = [0]
-
-[data]
-source = "digits"
-split = "iid"
-clients = 4
-examples = [20, 120]
-
-[training]
-model = "logistic"
-rounds = 2
-rate = 0.1
-epochs = 1
-batch = 10
-
-[[arms]]
-name = "even"
-defenses = ["even_norm"]
-
-[[threats]]
-attacks = [{ kind = "update_norm", certainty = 0.9 }, "stated_size"]
-by_round = false
-"""
 
 
 @dataclass(frozen=True)
@@ -84,8 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def audited(site: Site) -> Path:
-    (site.folder / "plan.toml").write_text(PLAN)
-    done = site.overheard("audit", "plan.toml", "--out", "out", "--workers", "1")
+    done = site.overheard("audit", PLUGIN / "plan.toml", "--out", "out", "--workers", "1")
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     return site.folder / "out"
@@ -94,8 +69,11 @@ def audited(site: Site) -> Path:
 def test_audits_its_question_with_its_defense(audited: Path) -> None:
     document = json.loads((audited / "findings.json").read_text())
     findings = document["findings"]
-    # Two attacks on four clients in each of two arms; one knows the median size.
-    assert len(findings) == 16
+    # Of five runs in each of two arms, one attack claims of four clients together, and one,
+    # which knows the median size, of each of them.
+    clients = [f"client/{number}" for number in range(4)]
+    claims = Counter((finding["target"], *finding["together"]) for finding in findings)
+    assert claims == {("cohort", *clients): 10, **{(one,): 10 for one in clients}}
     assert not document["refusals"]
     assert {finding["question"] for finding in findings} == {"larger_half"}
     assert {score["name"] for finding in findings for score in finding["scores"]} == {
@@ -107,11 +85,36 @@ def test_audits_its_question_with_its_defense(audited: Path) -> None:
 
 
 def test_the_truth_of_a_run_has_the_facts_that_the_question_reads(audited: Path) -> None:
-    (truth,) = (audited / "runs").glob("no_defense-*/truth.json")
+    truth = min((audited / "runs").glob("no_defense-*/truth.json"))
     sizes = json.loads(truth.read_text())["client_sizes"]
     assert sizes.keys() == {f"client/{number}" for number in range(4)}
     # 20 to 120 examples of each client, in both rounds.
     assert all(len(one) == 2 and 20 <= one[0] == one[1] <= 120 for one in sizes.values())
+
+
+def test_the_page_of_pictures_has_a_picture_of_each_claim_and_of_its_truth(
+    audited: Path,
+) -> None:
+    page = (audited / "pictures.html").read_text()
+    # Ten runs, with one claim of all clients and one of each of the four.
+    assert page.count("Claimed of all clients together") == 10
+    assert page.count("True of all clients together") == 10
+    assert page.count("data:image/png;base64,") == 2 * 10 * 5
+    assert "data:image" not in (audited / "report.html").read_text()
+
+
+def test_its_policy_fails_without_the_defense_and_passes_with_it(
+    site: Site, audited: Path
+) -> None:
+    checked = site.overheard(
+        *("check", audited / "findings.json", "--policy", PLUGIN / "policy.toml"),
+        *("--junit", "check.xml"),
+    )
+    assert checked.returncode == 1, checked.stderr
+    cases = ElementTree.parse(site.folder / "check.xml").iter("testcase")
+    failed = {case.get("name"): case.find("failure") is not None for case in cases}
+    assert sorted(failed.values()) == [False, False, True]
+    assert all(name.startswith("no defense") is bad for name, bad in failed.items())
 
 
 def test_records_its_version_in_the_findings_and_in_the_plan(audited: Path) -> None:

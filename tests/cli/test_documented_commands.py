@@ -42,6 +42,10 @@ NOT_RUN = {
     "overheard audit": "takes a minute",
     "overheard audit plan.toml --workers ray://head:10001": "needs a cluster: "
     "tests/simulation/cluster/test_ray_executor.py starts one",
+    "overheard audit examples/plugin/plan.toml --out audit": "needs the package in "
+    "examples/plugin: tests/test_plugin.py audits this plan",
+    "overheard check audit/findings.json --policy examples/plugin/policy.toml": "needs these "
+    "findings: tests/test_plugin.py checks them",
     "overheard audit plans/algorithms.toml --out audits/algorithms": "takes some minutes",
     "overheard audit studies/plans/algorithms_identity.toml --data DATA": "needs WISDM",
     "overheard audit plans/identity.toml --data DATA": "takes some minutes",

@@ -8,6 +8,7 @@ from overheard_sizes.defense import EvenNorm
 from overheard_sizes.question import LargerHalfQuestion
 from overheard_sizes.scorer import LargerHalfScorer
 
+from overheard.core.parties import client
 from overheard.testing import check_attack, check_defense, check_question, check_scorer
 
 
@@ -27,4 +28,4 @@ def test_the_question_and_its_scorer_satisfy_their_contracts() -> None:
 
 def test_refuses_an_invalid_probability() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        LargerHalf(1.5)
+        LargerHalf((client(0),), (1.5,))

@@ -9,7 +9,7 @@ from typing import ClassVar, final
 from overheard.core.attack import Attack
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES, Need, need_to_know
-from overheard.core.parties import Party, is_shadow_device
+from overheard.core.parties import COHORT, Party, is_shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.settings import Share
 from overheard.core.view import View
@@ -31,7 +31,7 @@ OTHERS = Need(
 @final
 @dataclass(frozen=True, slots=True)
 class UpdateNorm(Attack[LargerHalf]):
-    """Claims that a client is in the larger half if its updates are longer than most.
+    """Claims of all targets together that those with the longer updates hold more examples.
 
     Larger clients take more steps.
 
@@ -47,6 +47,7 @@ class UpdateNorm(Attack[LargerHalf]):
     claim_type: ClassVar = LargerHalf
     needs: ClassVar = frozenset({UPDATES, OTHERS})
     source: ClassVar[str] = "an example: the norm of an update grows with its steps"
+    is_joint: ClassVar[bool] = True
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -54,9 +55,8 @@ class UpdateNorm(Attack[LargerHalf]):
         """Compare the mean length of each target's updates with the median over all senders."""
         lengths = {sender: _mean_length(view, sender) for sender in {*_senders(view), *targets}}
         middle = median(lengths.values())
-        return {
-            sender: LargerHalf(self._probability(lengths[sender], middle)) for sender in targets
-        }
+        chances = tuple(self._probability(lengths[target], middle) for target in targets)
+        return {COHORT: LargerHalf(tuple(targets), chances)}
 
     def _probability(self, length: float, middle: float) -> float:
         # Updates of equal length differ by rounding, which tells nothing.
@@ -87,7 +87,7 @@ class StatedSize(Attack[LargerHalf]):
             target: list(view.updates(target).values())[-1].examples for target in targets
         }
         return {
-            target: LargerHalf(0.5 if size is None else float(size >= middle))
+            target: LargerHalf((target,), (0.5 if size is None else float(size >= middle),))
             for target, size in stated.items()
         }
 

@@ -7,6 +7,7 @@ from typing import final
 
 from overheard.core.defense import DefenseContext
 from overheard.core.messages import Update
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
@@ -30,7 +31,7 @@ class LargerHalfChecks(QuestionChecks):
 
     name = "larger_half"
     scorer = LargerHalfScorer()
-    example = LargerHalf(0.5)
+    example = LargerHalf((client(0),), (0.5,))
 
     def leaky_runs(self) -> Sequence[PlantedRun]:
         """Return a run whose updates are the longer, the more examples a client has."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import ClassVar, final
 
 from overheard.core.knowledge import Knowledge
@@ -17,7 +17,7 @@ from overheard_sizes.true_facts import ClientSizes
 @final
 @dataclass(frozen=True, slots=True)
 class LargerHalfScorer(Scorer[LargerHalf]):
-    """The Brier score, and whether the more probable answer is right."""
+    """The Brier score, and whether the more probable answer is right: means over clients."""
 
     name: ClassVar[str] = "larger_half"
     claim_type: ClassVar = LargerHalf
@@ -27,18 +27,21 @@ class LargerHalfScorer(Scorer[LargerHalf]):
     def true_claim(
         self, truth: GroundTruth, target: Party, rounds: Collection[int], claim: LargerHalf
     ) -> LargerHalf:
-        """Return whether the target holds the median number of examples or more."""
+        """Return which of the claim's clients hold as much as the median client or more."""
         sizes = Counter[Party]()
         for (number, party), size in truth.facts.need(ClientSizes).sizes.items():
             if number in rounds:
                 sizes[party] += size
-        return LargerHalf(float(sizes[target] >= median(sizes.values())))
+        middle = median(sizes.values())
+        return LargerHalf(
+            claim.clients, tuple(float(sizes[one] >= middle) for one in claim.clients)
+        )
 
     def uninformed_guesses(
         self, asked: LargerHalf, knowledge: Knowledge
     ) -> Mapping[str, LargerHalf]:
         """Return the uninformed guess: either half is equally likely."""
-        return {"a coin": LargerHalf(0.5)}
+        return {"a coin": LargerHalf(asked.clients, (0.5,) * len(asked.clients))}
 
     def informed_guesses(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
         """Return no informed guesses."""
@@ -68,10 +71,13 @@ class LargerHalfScorer(Scorer[LargerHalf]):
 
 
 def _brier(claim: LargerHalf, truth: LargerHalf) -> float:
-    return (claim.chance - truth.chance) ** 2
+    pairs = zip(claim.chances, truth.chances, strict=True)
+    return fmean((chance - true) ** 2 for chance, true in pairs)
 
 
 def _hit(claim: LargerHalf, truth: LargerHalf) -> float:
-    if claim.chance == 0.5:
-        return 0.5
-    return float((claim.chance > 0.5) == (truth.chance > 0.5))
+    pairs = zip(claim.chances, truth.chances, strict=True)
+    return fmean(
+        0.5 if chance == 0.5 else float((chance > 0.5) == (true > 0.5))
+        for chance, true in pairs
+    )
