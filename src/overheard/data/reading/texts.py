@@ -120,7 +120,7 @@ def tokenise_texts(
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text, as scikit-learn's `CountVectorizer` splits it.
+    """Yield the words of a text, as scikit-learn's CountVectorizer splits it.
 
     Words are lower-cased runs of two or more letters, digits or underscores.
     """
@@ -137,7 +137,7 @@ def alphabetical_vocabulary(path: Path, texts: Sequence[str], size: int) -> Voca
     counts = _count_words(path, texts)
     words = sorted(counts)
     totals = np.array([counts[word] for word in words])
-    # Of equally frequent words, those are chosen that scikit-learn's `CountVectorizer` chooses.
+    # Of equally frequent words, those are chosen that scikit-learn's CountVectorizer chooses.
     chosen = np.sort((-totals).argsort()[:size])
     return _numbered([words[place] for place in chosen.tolist()])
 
