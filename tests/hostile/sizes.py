@@ -6,6 +6,7 @@ memory beside. The table shows what a command takes more than for the intact inp
 
 import argparse
 import gzip
+import struct
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -16,6 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from overheard.data.reading.arrays import ITEM_BYTES
+from overheard.data.reading.mnist_files import MAGIC, SIDE
+from overheard.data.reading.texts import WORD_BYTES
 from overheard.disk.limits import ARRAY, SMALL_FILE, SOURCE_FILES, TABLE, VARIABLE, parse_size
 from tests.hostile.__main__ import say
 from tests.hostile.audit_hook import WatchedCommands
@@ -43,6 +47,43 @@ def csv_of_words(path: Path, size: int) -> None:
     # A row becomes 40 tokens of 8 bytes.
     rows = (f"w{number:08d} v{number},{number % 3}\n" for number in range(size // 320))
     path.write_text("note,label\n" + "".join(rows))
+
+
+def csv_of_long_texts(path: Path, size: int) -> None:
+    """Write a table of texts of 1,300 short words each."""
+    words = " ".join(f"{number % 100:02}" for number in range(1_300))
+    rows = (f"{number:08d} {words},{number % 3}\n" for number in range(size // 3_930))
+    path.write_text("note,label\n" + "".join(rows))
+
+
+def csv_of_emoji(path: Path, size: int) -> None:
+    """Write a table of texts with an emoji each, so that each letter takes 4 bytes."""
+    # Each text is counted with 4 bytes a letter and 72 beside.
+    rows = (f"😀 {number:08d} {'word ' * 18},{number % 3}\n" for number in range(size // 480))
+    path.write_text("note,label\n" + "".join(rows), encoding="utf-8")
+
+
+def csv_of_different_words(path: Path, size: int) -> None:
+    """Write a table of texts in which no word is there twice."""
+    rows = (
+        " ".join(f"{word:x}" for word in range(20 * row, 20 * (row + 1))) + f",{row % 3}\n"
+        for row in range(0x10, size // (20 * WORD_BYTES))
+    )
+    path.write_text("note,label\n" + "".join(rows))
+
+
+def idx_of_noise(path: Path, size: int) -> None:
+    """Write the four files of MNIST, with images that do not compress."""
+    folder = path / "data" / "mnist"
+    folder.mkdir(parents=True)
+    count = size // (ITEM_BYTES * SIDE * SIDE)
+    draw = np.random.default_rng(0)
+    labels = struct.pack(">2I", MAGIC + 1, count) + bytes(np.arange(count, dtype=np.uint8) % 10)
+    for part in ("train", "t10k"):
+        pixels = draw.integers(0, 256, count * SIDE * SIDE, np.uint8).tobytes()
+        images = struct.pack(">4I", MAGIC + 3, count, SIDE, SIDE) + pixels
+        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images, 1))
+        (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels, 1))
 
 
 def _csv(size: int) -> bytes:
@@ -98,10 +139,14 @@ def toml_list(path: Path, size: int) -> None:
 SIZES: tuple[tuple[str, int, Callable[[Path, int], None]], ...] = (
     ("data: tables in csv", TABLE, csv_of_numbers),
     ("data: texts in csv", TABLE, csv_of_words),
+    ("data: texts in csv", TABLE, csv_of_long_texts),
+    ("data: texts in csv", TABLE, csv_of_emoji),
+    ("data: texts in csv", TABLE, csv_of_different_words),
     ("data: tables in csv.gz", TABLE, packed_csv_of_numbers),
     ("data: tables in parquet", TABLE, parquet_of_numbers),
     ("data: tables in parquet", TABLE, parquet_of_one_text),
     ("data: arrays in npz", ARRAY, npz_of_numbers),
+    ("data: folder of public data sets", ARRAY, idx_of_noise),
     ("app: source code", SOURCE_FILES, statements),
     ("plan", SMALL_FILE, toml_list),
 )

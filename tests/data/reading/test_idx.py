@@ -8,6 +8,7 @@ import pytest
 
 from overheard.core.errors import DataError
 from overheard.data.reading.mnist_files import read_idx
+from overheard.disk.limits import VARIABLE
 
 Write = Callable[[Path, np.ndarray], Path]
 
@@ -28,6 +29,17 @@ def test_refuses_a_file_whose_length_differs_from_its_header(
     path.write_bytes(gzip.compress(struct.pack(">2I", 0x0801, length) + content))
     with pytest.raises(DataError, match=r"a.gz .* get a new copy"):
         read_idx(path, axes=1)
+
+
+def test_counts_the_memory_of_converted_pixels(
+    tmp_path: Path, write_idx: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_idx(tmp_path / "a.gz", np.arange(200))
+    monkeypatch.setenv(VARIABLE, "1599")
+    with pytest.raises(DataError, match=r"a.gz takes 1600 bytes .* --max-unpacked 1GB"):
+        read_idx(path, axes=1)
+    monkeypatch.setenv(VARIABLE, "1600")
+    assert read_idx(path, axes=1).tolist() == list(range(200))
 
 
 def test_refuses_truncated_files_and_other_formats(tmp_path: Path, write_idx: Write) -> None:
