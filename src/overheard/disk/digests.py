@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import file_digest
 from io import BufferedReader
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from overheard.disk.limits import is_sparse
 
@@ -25,6 +26,9 @@ NOT_COMPARED = ", not compared"
 
 CLOCK_TICK = 0.1
 """Seconds between two times that a file system tells apart, with room; Linux needs 0.01."""
+
+READERS = 2
+"""Threads that compute digests ahead; a disk gives no more bytes to more of them."""
 
 _KNOWN = dict[tuple[int, ...], str]()
 _PENDING = dict[tuple[int, ...], Future[str]]()
@@ -91,18 +95,26 @@ def sha256_of(path: Path, *, begin: int = 0) -> str:
 def read_ahead(paths: Iterable[Path]) -> None:
     """Compute digests of files in the background, for `sha256_of`; return at once.
 
-    A core computes the digests of 2 GB in a second, while another one does what the files are
-    read for. The process may end before the last digest.
+    Each core computes the digests of 2 GB in a second; `sha256_of` waits for the file that it
+    is asked for alone. The process may end before the last digest.
 
     Args:
         paths: the files, in the order in which they will be read.
 
     """
-    threading.Thread(target=_read_all, args=(paths,), daemon=True).start()
-
-
-def _read_all(paths: Iterable[Path]) -> None:
+    waiting = SimpleQueue[Path]()
     for path in paths:
+        waiting.put(path)
+    for _ in range(READERS):
+        threading.Thread(target=_read_all, args=(waiting,), daemon=True).start()
+
+
+def _read_all(waiting: SimpleQueue[Path]) -> None:
+    while True:
+        try:
+            path = waiting.get_nowait()
+        except Empty:
+            return
         with suppress(OSError):  # who reads the file is told
             sha256_of(path)
 
