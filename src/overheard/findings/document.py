@@ -1,7 +1,7 @@
 """The JSON document of an audit's findings, `findings.json`, as it is written and read."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import final
@@ -20,6 +20,7 @@ from overheard.findings.document_rows import (
     RunRow,
     SummaryRow,
     VerdictRow,
+    check_joint_claim,
 )
 from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
@@ -245,8 +246,24 @@ def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ValueError("an object has a duplicate key")
+    if "scores" not in values:
+        return values
+    _check_names(values)
     # Findings, alone to have scores, are dropped while reading: they would fill the memory.
-    return {} if "scores" in values else values
+    return {}
+
+
+def _check_names(finding: Mapping[str, object]) -> None:
+    """Check whom a claim is about, as its names go into releases."""
+    together, observers = (_names(finding.get(key, [])) for key in ("together", "observers"))
+    check_joint_claim(str(finding.get("target")), together, observers)
+
+
+def _names(value: object) -> list[str]:
+    names = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    if names != value:
+        raise ValueError("'together' and 'observers' of a finding must be lists of names")
+    return names
 
 
 def _unreadable(path: Path, why: str) -> FindingsError:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from overheard.consistency.proof import Outcome
-from overheard.core.parties import COHORT
+from overheard.core.parties import COHORT, is_client, parse_party
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.refusal_kind import RefusalKind
@@ -380,6 +380,37 @@ class FindingRow(CellRow):
     learning_curve: LearningCurveRow | None
     scores: tuple[ClaimScore, ...]
     together: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "FindingRow":
+        check_joint_claim(self.target, self.together, self.observers)
+        return self
+
+
+def check_joint_claim(
+    target: str, together: Sequence[str], observers: Sequence[str] = ()
+) -> None:
+    """Check whom a joint claim is about: two or more clients, none of them an observer.
+
+    Args:
+        target: the target of the claim.
+        together: the clients; () = the claim is about the target alone.
+        observers: the observers, as far as they matter.
+
+    Raises:
+        ValueError: if they are no such clients, or one is named twice.
+
+    """
+    if not together:
+        return
+    refuse_repeated("together", together)
+    strangers = [
+        name for name in together if not is_client(parse_party(name)) or name in observers
+    ]
+    if strangers:
+        raise ValueError(f"'together' names {strangers[0]}, which is no client under attack")
+    if len(together) < 2 or target != COHORT:
+        raise ValueError("'together' names clients of a claim that is not about several")
 
 
 @final
