@@ -4,9 +4,8 @@ import platform
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from annotated_types import Gt, Le
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
@@ -23,7 +22,14 @@ from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
 from overheard.core.recipe import Recipe
-from overheard.core.settings import Positive, RoundNumber, Settings, Share, mistake_text
+from overheard.core.settings import (
+    Positive,
+    PositiveShare,
+    RoundNumber,
+    Settings,
+    Share,
+    mistake_text,
+)
 from overheard.core.task import Task
 from overheard.disk.links import output_error
 from overheard.disk.reading import check_json, parse_json, read_json_text
@@ -99,7 +105,7 @@ class Manifest(Settings):
     defenses: tuple[DefenseRecord, ...]
     parties: tuple[str, ...]
     rounds: RoundNumber | None
-    participation: Annotated[float, Gt(0), Le(1)] | None = None
+    participation: PositiveShare | None = None
     failure_rate: Share = 0.0
     are_shadows_defended: bool = False
     protocol: str = "fedavg"

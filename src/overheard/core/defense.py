@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from annotated_types import Gt, Le
 from torch import nn
 
 from overheard.core.examples import Examples
@@ -13,7 +12,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.settings import Settings
+from overheard.core.settings import PositiveShare, Settings
 
 BuildModel = Callable[[], nn.Module]
 
@@ -100,7 +99,7 @@ class RunParameters(Settings):
 
     rounds: int
     participation: float
-    sampling_rate: Annotated[float, Gt(0), Le(1)] = 1.0
+    sampling_rate: PositiveShare = 1.0
     sampling: ClientSampling | None = "fixed"
     asked: int | None = None
     recorded: int | None = None

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Lt
 
 from overheard.core.parties import SERVER, Party
-from overheard.core.settings import Positive, Settings
+from overheard.core.settings import Positive, PositiveShare, Settings
 
 PrivacyUnit = Literal["client", "record"]
 """The unit of privacy: all data of one client, or one of its records."""
@@ -121,7 +121,7 @@ class Mechanism(Settings):
     stated_for: EpsilonScope = "run"
     unproven: str = ""
     record_sampling: RecordSampling | None = None
-    record_rate: Annotated[float, Gt(0), Le(1)] | None = None
+    record_rate: PositiveShare | None = None
     is_relation_stated: bool = True
 
     def check_together(self) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from reprlib import repr as short_repr
 from typing import Annotated, Any, SupportsIndex, get_type_hints
 
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
@@ -18,6 +18,9 @@ NotNegative = Annotated[int, Ge(0), Lt(2**31)]
 
 Share = Annotated[float, Ge(0), Le(1)]
 """A part of a whole."""
+
+PositiveShare = Annotated[float, Gt(0), Le(1)]
+"""A part of a whole that is not empty."""
 
 MAX_EXAMPLES = 2**53
 """Exclusive upper bound of a client's example count: float64 represents smaller integers."""

@@ -9,12 +9,10 @@ from pydantic import Field
 from overheard.archive.manifest import Manifest
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import ClientSampling, Mechanism, RecordSampling
-from overheard.core.settings import Positive
+from overheard.core.settings import Positive, PositiveShare
 from overheard.plans.strict_model import StrictModel
 
 T = TypeVar("T")
-
-Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class RecordingPlan(StrictModel):
@@ -37,11 +35,11 @@ class RecordingPlan(StrictModel):
 
     accept: Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")] | None = None
     rounds: Positive | None = None
-    participation: Share | None = None
+    participation: PositiveShare | None = None
     sampling: ClientSampling | None = None
     steps: Positive | None = None
     record_sampling: RecordSampling | None = None
-    record_rate: Share | None = None
+    record_rate: PositiveShare | None = None
 
 
 def complete_manifest(manifest: Manifest, stated: RecordingPlan, recording: Path) -> Manifest:

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from annotated_types import Gt, Le
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
@@ -17,7 +16,7 @@ from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import Rate, Recipe
-from overheard.core.settings import MAX_EXAMPLES, RoundNumber, Settings
+from overheard.core.settings import MAX_EXAMPLES, PositiveShare, RoundNumber, Settings
 from overheard.core.task import Task, TaskKind
 from overheard.disk.reading import parse_toml, read_json_text, read_text
 from overheard.recorders.exported_rounds import INFO_FILES
@@ -117,7 +116,7 @@ class ImportInfo(Settings):
     recipe: Recipe | None = None
     defenses: tuple[DefenseRecord, ...] | None = None
     rounds: RoundNumber | None = None
-    participation: Annotated[float, Gt(0), Le(1)] | None = None
+    participation: PositiveShare | None = None
     sampling: ClientSampling | None = None
     tensors: tuple[str, ...] | None = None
     clients: tuple[str, ...] | None = None
