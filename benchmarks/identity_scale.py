@@ -24,7 +24,7 @@ import torch
 from overheard.archive.manifest import Manifest, is_complete
 from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
-from overheard.auditing.pseudonyms import draw_pseudonyms
+from overheard.auditing.attack_runner import draw_pseudonyms
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts

@@ -61,7 +61,7 @@ READERS = {
     "core.plugin_registry": {"read_text"},
     "plans.source_code": {"read_bytes", "parse"},
     "simulation.cluster.ray_executor": {"read_bytes"},
-    "auditing.stopwatch": {"read_bytes"},
+    "auditing.audited_run": {"read_bytes"},
     "cli.exits": {"open"},
     # Short texts that this process, or one of its own, has made or checked.
     "auditing.cells.claim_store": {"json.loads"},

@@ -8,7 +8,7 @@ from torch import nn
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
+from overheard.auditing.recorded_tensors.model_tensors import select_tensors
 from overheard.auditing.recording import check_recording
 from overheard.auditing.run import audit
 from overheard.core.parties import SERVER

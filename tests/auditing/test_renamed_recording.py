@@ -7,7 +7,7 @@ import pytest
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.recorded_tensors.tensor_selection import select_tensors
+from overheard.auditing.recorded_tensors.model_tensors import select_tensors
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from overheard.algorithms.scaffold import Scaffold
-from overheard.auditing.pseudonyms import draw_pseudonyms
+from overheard.auditing.attack_runner import draw_pseudonyms
 from overheard.core.examples import concatenate_examples
 from overheard.core.facts import Facts
 from overheard.core.parties import client

@@ -8,7 +8,13 @@ import pytest
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
 from overheard.archive.run_end import mark_end
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.following.follow import FollowEvents, FollowSettings, follow_recording
+from overheard.auditing.following.follow import (
+    FollowEvents,
+    FollowSettings,
+    begin_to_follow,
+    check_followed_folder,
+    follow_recording,
+)
 from overheard.auditing.following.round_attacker import FollowedRound
 from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
@@ -263,3 +269,67 @@ def test_refuses_the_folder_of_another_plan_before_it_waits(
 def test_refuses_settings_out_of_range(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         FollowSettings(**wrong)
+
+
+PLAN = "# overheard 1\n# recording {}\na = 1\n"
+OTHER_PLAN = "# overheard 1\n# recording {}\na = 2\n"
+
+
+@pytest.fixture
+def grown(growing: GrowingCopy) -> GrowingCopy:
+    """The first two rounds of the recording."""
+    growing.commit_round(0)
+    growing.commit_round(1)
+    return growing
+
+
+@pytest.fixture
+def home(grown: GrowingCopy, tmp_path: Path) -> AuditFolder:
+    """A folder that follows this recording."""
+    home = AuditFolder(tmp_path / "out")
+    begin_to_follow(home, PLAN.format("early"), grown.folder)
+    return home
+
+
+def test_the_recording_may_grow(home: AuditFolder, grown: GrowingCopy) -> None:
+    grown.commit_round(2)
+    check_followed_folder(home, PLAN.format("late"), grown.folder)
+    assert home.plan_text() == PLAN.format("early")
+
+
+def test_refuses_another_plan(home: AuditFolder, grown: GrowingCopy) -> None:
+    with pytest.raises(OutputError, match="another plan"):
+        check_followed_folder(home, OTHER_PLAN.format("early"), grown.folder)
+    with pytest.raises(OutputError, match="another plan"):
+        check_followed_folder(home, OTHER_PLAN.format("early"), None)
+
+
+def test_only_the_plan_is_compared_before_there_is_a_recording(home: AuditFolder) -> None:
+    check_followed_folder(home, PLAN.format("unknown"), None)
+
+
+def test_refuses_another_recording(
+    home: AuditFolder, grown: GrowingCopy, tmp_path: Path
+) -> None:
+    lines = grown.folder / "transcript" / "rounds" / "r0000" / "messages.jsonl"
+    lines.write_text(lines.read_text().replace('"examples":', '"examples": '))
+    with pytest.raises(OutputError, match="another plan"):
+        check_followed_folder(home, PLAN.format("late"), grown.folder)
+
+
+def test_the_folder_of_a_plain_audit_is_not_followed(
+    grown: GrowingCopy, tmp_path: Path
+) -> None:
+    home = AuditFolder(tmp_path / "plain")
+    home.reserve(PLAN.format("early"))
+    check_followed_folder(home, PLAN.format("early"), grown.folder)
+    with pytest.raises(OutputError, match="another plan"):
+        check_followed_folder(home, PLAN.format("late"), grown.folder)
+
+
+def test_a_damaged_note_of_the_recording_is_no_proof(
+    home: AuditFolder, grown: GrowingCopy
+) -> None:
+    home.followed_path.write_text('{"rounds": 0}')
+    with pytest.raises(OutputError, match="another plan"):
+        check_followed_folder(home, PLAN.format("late"), grown.folder)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 import torch
 
+from overheard.auditing.attack_runner import draw_pseudonyms
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.pseudonyms import draw_pseudonyms
 from overheard.auditing.simulate import simulate
 from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache
