@@ -12,16 +12,18 @@ from overheard.core.attack import Attack, TrainingSource
 from overheard.core.errors import ClaimError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import UPDATES
-from overheard.core.parties import Party
+from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.claim import Membership
 from overheard.testing import check_attack
 from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
 from overheard.testing.attack import GENERAL_CHECKS, find_truth_imports
-from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
+from overheard.testing.trial import AttackCheck, AttackTrial, checks_of, claims_about
 
 LOADS_NO_TRUTH = """
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -147,6 +149,33 @@ def test_finds_claims_that_an_audit_cannot_store() -> None:
     listing = replace(FalseDeclaration(MeanSoftmax()), inner=Listing())
     with pytest.raises(ClaimError, match="a list cannot be stored"):
         _run_all(GENERAL_CHECKS, listing)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Jointly(Attack[Membership]):
+    """Claims of all targets together that the records with the lowest losses are theirs."""
+
+    name: ClassVar[str] = "jointly"
+    claim_type: ClassVar = Membership
+    needs: ClassVar = LossMembership.needs
+    source: ClassVar[str] = "an attack for tests"
+    is_joint: ClassVar[bool] = True
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Membership]:
+        claims = LossMembership().infer(view, targets, knowledge, seed)
+        scores = torch.stack([claim.scores for claim in claims.values()])
+        return {COHORT: Membership(scores.amax(0))}
+
+
+def test_joint_attacks_are_tried_on_the_runs_of_built_in_questions() -> None:
+    trial = AttackTrial(Jointly(), checks_of(Membership))
+    for check in (*GENERAL_CHECKS, *trial.checks.attack_checks):
+        check(trial)
+    (claim,) = claims_about(trial, trial.first_run)
+    assert len(claim.scores) > 0
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from overheard.core.attack import Attack, check_needs
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CLASSES, CROSS_ENTROPY, NEEDS
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import SERVER, client
 from overheard.core.view import View
 from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
 from overheard.testing.require import require, require_part
@@ -18,6 +18,7 @@ from overheard.testing.trial import (
     AttackCheck,
     AttackTrial,
     QuestionChecks,
+    asked_targets,
     cached_claims,
     checks_of,
     claim_numbers,
@@ -82,7 +83,7 @@ def repeats_claims_for_the_same_seed(trial: AttackTrial) -> None:
     attack, run = trial.attack, trial.first_run
     first = cached_claims(attack, run)
     again = infer_claims(attack, run.transcript.seen_by(SERVER), run.targets, run.knowledge)
-    expected = {COHORT} if attack.is_joint else set(run.targets)
+    expected = set(asked_targets(attack, run))
     require(
         first.keys() == expected,
         f"{attack.name} returns claims about {sorted(first)}, expected {sorted(expected)}",

@@ -13,7 +13,7 @@ from overheard.core.attack import Attack
 from overheard.core.claims import Claim
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Aggregate, Broadcast, DistilledSet, Update
-from overheard.core.parties import SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.seeds import Seed
@@ -212,9 +212,14 @@ def mean_gain(trial: AttackTrial, run: PlantedRun) -> float:
 
 
 def claims_about(trial: AttackTrial, run: PlantedRun) -> list[Any]:
-    """Return the claims about a run, in the order of its targets."""
+    """Return the claims about a run, in the order of its targets; of a joint attack its one."""
     claims = cached_claims(trial.attack, run)
-    return [claims[target] for target in run.targets]
+    return [claims[target] for target in asked_targets(trial.attack, run)]
+
+
+def asked_targets(attack: Attack[Any], run: PlantedRun) -> tuple[Party, ...]:
+    """Return whom an attack must claim something about: each target, or `COHORT` if joint."""
+    return (COHORT,) if attack.is_joint else run.targets
 
 
 def require_gain(trial: AttackTrial, least: float, where: str) -> None:
