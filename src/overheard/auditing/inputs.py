@@ -230,7 +230,9 @@ def _known_facts(audit_inputs: AuditInputs, seed: int) -> Facts[KnownFact]:
     dataset, partition = audit_inputs.dataset, audit_inputs.partition(seed)
     drawn, known = drawn_facts(dataset, partition), Facts[KnownFact]()
     for question in audit_inputs.plan.questions():
-        made = question.make_facts(dataset, partition, Seed(seed).child("facts", question.name))
+        made = question.make_known_facts(
+            dataset, partition, Seed(seed).child("facts", question.name)
+        )
         for fact in (*drawn, *made):
             if type(fact) in question.gives:
                 known = known.having(fact)

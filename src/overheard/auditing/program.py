@@ -364,8 +364,8 @@ def cell_code(question: Question[Any], plugins: Sequence[object]) -> str:
         plugins: those of `attack_plugins`.
 
     """
-    makes_facts = type(question).make_facts is not Question.make_facts
-    used = (*plugins, question.scorer, question if makes_facts else None)
+    makes_known_facts = type(question).make_known_facts is not Question.make_known_facts
+    used = (*plugins, question.scorer, question if makes_known_facts else None)
     files = (f"{digest} of {name}" for name, digest in _named_files(used).items())
     named = ", ".join([code_digest(ATTACK_MODULES, used), *files])
     return f"{named}, of classes" if question.needs_classes else named

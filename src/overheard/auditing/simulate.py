@@ -92,7 +92,7 @@ def _true_facts(dataset: Dataset, partition: DataPartition) -> Facts[TrueFact]:
     if partition.members:
         facts = facts.having(RecordOwners(partition.members))
     for question in questions().values():
-        for fact in question.find_truth(dataset, partition):
+        for fact in question.make_true_facts(dataset, partition):
             facts = facts.having(fact)
     return facts
 

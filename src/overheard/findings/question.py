@@ -50,9 +50,9 @@ class Question(ABC, Generic[C]):
     is_about_users: ClassVar[bool] = False
     """Whether it is about the user behind a client; a cohort is then no valid target."""
     reads: ClassVar[tuple[type[TrueFact], ...]] = ()
-    """The kinds of true facts that its scorer reads; see `core.true_facts` and `find_truth`."""
+    """The kinds of true facts (`core.true_facts`) that its scorer reads."""
     gives: ClassVar[tuple[type[KnownFact], ...]] = ()
-    """The kinds of facts that its attackers know; see `core.known_facts` and `make_facts`."""
+    """The kinds of known facts (`core.known_facts`) that its attackers get."""
     needs_all_rounds: ClassVar[bool] = False
     """Whether the question needs all rounds; attacks are then not run on single rounds."""
     needs_redrawn_partitions: ClassVar[bool] = False
@@ -83,11 +83,14 @@ class Question(ABC, Generic[C]):
         """Return how to display a score; by default its name, without unit or factor."""
         return self.measures.get(score, Measure(make_printable(score), "", 1.0))
 
-    def find_truth(self, dataset: Dataset, partition: DataPartition) -> tuple[TrueFact, ...]:
-        """Return the facts of `reads` that only this question knows how to make of the data.
+    def make_true_facts(
+        self, dataset: Dataset, partition: DataPartition
+    ) -> tuple[TrueFact, ...]:
+        """Return the true facts that only this question knows how to make of the data.
 
-        They are true of a simulated run; a recording states them in its truth.json. By default
-        there are none: those of `core.true_facts` are drawn with the data.
+        They are of the kinds in `reads`. Scorers read them of a simulated run; a recording
+        states them in its truth.json. By default there are none: those of `core.true_facts`
+        are drawn with the data.
 
         Args:
             dataset: the audited data set.
@@ -96,13 +99,13 @@ class Question(ABC, Generic[C]):
         """
         return ()
 
-    def make_facts(
+    def make_known_facts(
         self, dataset: Dataset, partition: DataPartition, seed: Seed
     ) -> tuple[KnownFact, ...]:
-        """Return the facts of `gives` that only this question knows how to make of the data.
+        """Return the known facts that only this question knows how to make of the data.
 
-        Attackers know them without having seen the run. By default there are none: those of
-        `core.known_facts` are drawn with the data.
+        They are of the kinds in `gives`. Attackers know them without having seen the run. By
+        default there are none: those of `core.known_facts` are drawn with the data.
 
         Args:
             dataset: the audited data set.

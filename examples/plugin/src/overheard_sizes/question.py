@@ -27,7 +27,9 @@ class LargerHalfQuestion(Question[LargerHalf]):
     reads = (ClientSizes,)
     gives = (MedianSize,)
 
-    def find_truth(self, dataset: Dataset, partition: DataPartition) -> tuple[TrueFact, ...]:
+    def make_true_facts(
+        self, dataset: Dataset, partition: DataPartition
+    ) -> tuple[TrueFact, ...]:
         """Return the sizes of all clients."""
         users = partition.participants
         shadows = 0 if users is None else len(users.shadow_rows)
@@ -43,7 +45,7 @@ class LargerHalfQuestion(Question[LargerHalf]):
         """The scorer that compares claims with the ground truth."""
         return LargerHalfScorer()
 
-    def make_facts(
+    def make_known_facts(
         self, dataset: Dataset, partition: DataPartition, seed: Seed
     ) -> tuple[KnownFact, ...]:
         """Return the median number of examples in the first round."""
