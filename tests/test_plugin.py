@@ -72,8 +72,8 @@ def test_audits_its_question_with_its_defense(audited: Path) -> None:
     # Of five runs in each of two arms, one attack claims of four clients together, and one,
     # which knows the median size, of each of them.
     clients = [f"client/{number}" for number in range(4)]
-    claims = Counter((finding["target"], *finding["together"]) for finding in findings)
-    assert claims == {("cohort", *clients): 10, **{(one,): 10 for one in clients}}
+    claims = Counter(tuple(finding["targets"]) for finding in findings)
+    assert claims == {tuple(clients): 10, **{(one,): 10 for one in clients}}
     assert not document["refusals"]
     assert {finding["question"] for finding in findings} == {"larger_half"}
     assert {score["name"] for finding in findings for score in finding["scores"]} == {

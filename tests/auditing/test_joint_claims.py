@@ -48,7 +48,7 @@ def found(home: Path) -> Audit:
 def test_there_is_one_claim_about_all_clients_in_each_cell(found: Audit) -> None:
     joint = [one for one in found.findings if one.cell.part == "all_together"]
     assert [one.cell.rounds for one in joint] == [(0, 1), (0,), (1,)]
-    assert {(one.about, one.target, one.target_kind) for one in joint} == {
+    assert {(one.targets, one.target, one.target_kind) for one in joint} == {
         (EVERYONE, COHORT, "clients")
     }
     assert [one.sent_rounds for one in joint] == [one.cell.rounds for one in joint]
@@ -85,10 +85,10 @@ def test_stored_claims_are_not_made_again(home: Path, found: Audit) -> None:
 
 def test_files_name_whom_it_is_about(found: Audit) -> None:
     rows = json.loads(as_json(found))["findings"]
-    assert [(one["target"], one["together"]) for one in rows[:3]] == [
+    assert [(one["target"], one["targets"]) for one in rows[:3]] == [
         ("cohort", [*EVERYONE])
     ] * 3
-    assert rows[-1]["together"] == []
+    assert rows[-1]["targets"] == [rows[-1]["target"]]
     assert ",cohort," in as_csv(found)
     assert "all clients together" in render_page(found).replace("\u00a0", " ")
 
@@ -102,7 +102,7 @@ def test_a_release_renames_whom_it_is_about(found: Audit, tmp_path: Path) -> Non
     settings = ReleaseSettings(least_group=1, with_clients=True)
     kept = release_findings(document, claims, settings).document
     assert "ward-7" not in kept.to_json()
-    assert len({*kept.findings[0].together}) == 3
+    assert len({*kept.findings[0].targets}) == 3
 
 
 def test_the_contract_lets_a_joint_claim_depend_on_all_targets() -> None:

@@ -157,7 +157,7 @@ def test_pseudonyms_of_one_client_count_once():
     values = {0: 0.1, 1: 0.2, 2: 0.5, 3: 0.8}
     by_client = [found(value, {}, target=client(n)) for n, value in values.items()]
     by_round = [
-        replace(one, about=(Party(f"anon/{number}-{n}"),), client=one.target)
+        replace(one, targets=(Party(f"anon/{number}-{n}"),), client=one.target)
         for number in range(10)
         for n, one in enumerate(by_client)
     ]

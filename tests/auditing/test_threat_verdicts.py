@@ -100,7 +100,7 @@ def test_nothing_can_be_read_if_the_guess_errs_by_less_than_the_margin() -> None
 def test_the_cohort_has_a_margin_of_its_own() -> None:
     # The guess errs by 0.08: more than the 0.05 of a cohort.
     about = [
-        replace(one, about=(COHORT,)) for one in pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY)
+        replace(one, targets=(COHORT,)) for one in pair((0.54, 0.46), (0.3, 0.7), FITS_LIKE_ANY)
     ]
     runs = [
         replace(one, cell=replace(one.cell, seed=seed))

@@ -77,7 +77,7 @@ def test_the_table_of_an_audit_has_the_mean_of_each_attack(small: Audit):
 def test_the_table_of_an_audit_is_cut(small: Audit):
     one = small.findings[0]
     many = tuple(
-        replace(one, about=(client(0),), cell=replace(one.cell, attack=f"decaf {number}"))
+        replace(one, targets=(client(0),), cell=replace(one.cell, attack=f"decaf {number}"))
         for number in range(MAX_TABLE_LINES + 7)
     )
     page = with_verdicts(replace(small, findings=many))._repr_html_()

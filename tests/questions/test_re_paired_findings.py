@@ -82,7 +82,7 @@ def test_equal_claims_for_all_clients_tell_none_from_another() -> None:
 
 def test_pseudonyms_of_one_client_are_one_unit() -> None:
     by_round = [
-        replace(finding, about=(Party(f"anon/{number}-{place}"),))
+        replace(finding, targets=(Party(f"anon/{number}-{place}"),))
         for number in (0, 1)
         for place, finding in enumerate(recorded(SHARES, 0.5))
     ]
@@ -99,7 +99,7 @@ def test_clients_that_send_in_one_round_are_not_one_client() -> None:
     assert p_value(found) <= 0.025
     # Pseudonyms of two rounds are those of as many clients.
     by_round = [
-        replace(finding, about=(Party(f"anon/{number}-{place}"),), sent_rounds=(number,))
+        replace(finding, targets=(Party(f"anon/{number}-{place}"),), sent_rounds=(number,))
         for number in (0, 1)
         for place, finding in enumerate(findings)
     ]
@@ -110,7 +110,7 @@ def test_a_client_is_one_unit_under_its_name_and_its_pseudonyms() -> None:
     named = recorded(SHARES, 0.5)
     # In round 1 each client holds other data.
     by_round = [
-        replace(finding, about=(Party(f"anon/{number}-{place}"),), client=client(place))
+        replace(finding, targets=(Party(f"anon/{number}-{place}"),), client=client(place))
         for number in (0, 1)
         for place, finding in enumerate(recorded(np.roll(SHARES, number, 1), 0.5))
     ]
@@ -124,7 +124,7 @@ def test_cohorts_that_cannot_be_drawn_anew_are_permuted_between_runs(
     runs: int, smallest: float
 ) -> None:
     findings = [
-        replace(recorded(SHARES[[seed]], 0.9, seed=seed)[0], about=(COHORT,))
+        replace(recorded(SHARES[[seed]], 0.9, seed=seed)[0], targets=(COHORT,))
         for seed in range(runs)
     ]
     found = fits_of("label_shares", findings)

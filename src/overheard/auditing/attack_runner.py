@@ -393,20 +393,20 @@ def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims
     refusals, failures = dict(asked.missing), dict(made.failures)
     refusals |= {target: (why,) for target, why in made.problems.items()}
     claims, scorer = dict[Party, TargetClaim](), asked.attack.question.scorer
-    together = tuple(asked.request.targets) if asked.attack.attack.is_joint else ()
+    joint_targets = tuple(asked.request.targets) if asked.attack.attack.is_joint else ()
     for target, claim in made.claims.items():
-        about = together or (target,)
+        targets = joint_targets or (target,)
         try:
             guesses = scorer.uninformed_guesses(claim, asked.request.knowledge)
-            rounds = {number for one in about for number in view.observed_rounds(one)}
-            claims[target] = TargetClaim(claim, guesses, tuple(sorted(rounds)), together)
+            rounds = {number for one in targets for number in view.observed_rounds(one)}
+            claims[target] = TargetClaim(claim, guesses, tuple(sorted(rounds)), joint_targets)
         except NeedsError as error:
-            refusals |= dict.fromkeys(about, (str(error),))
+            refusals |= dict.fromkeys(targets, (str(error),))
         except ClaimError:
             raise
         except Exception as error:
             why = describe_own_failure(f"a guess of {scorer.name}", error)
-            failures |= dict.fromkeys(about, why)
+            failures |= dict.fromkeys(targets, why)
     refusals |= {target: (why,) for target, why in failures.items()}
     return CellClaims(
         cell, claims, refusals, asked.attack.code, dict.fromkeys(failures, "failed")

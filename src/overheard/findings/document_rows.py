@@ -360,8 +360,8 @@ class ClaimScore(DocumentPart):
 class FindingRow(CellRow):
     """One attack's claim; see `findings.finding.Finding`.
 
-    What only the tests of verdicts need is left out. `together` lists whom a joint claim is
-    about; its target is `COHORT`.
+    What only the tests of verdicts need is left out. `targets` lists whom the claim is about.
+    If these are several, as for a joint claim, `target` is `COHORT`.
     """
 
     target: str
@@ -379,7 +379,7 @@ class FindingRow(CellRow):
     doubt: str | None
     learning_curve: LearningCurveRow | None
     scores: tuple[ClaimScore, ...]
-    together: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check_together(self) -> "FindingRow":

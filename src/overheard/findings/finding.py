@@ -120,7 +120,7 @@ class Finding:
 
     Args:
         cell: the cell.
-        about: whom the claim is about.
+        targets: whom the claim is about; several if it is joint, in the order of its attack.
         claimed: the claim.
         true: the claim that is true; None if the ground truth is unknown.
         scores: scores of the claim and of the guesses; () if the ground truth is unknown.
@@ -137,7 +137,7 @@ class Finding:
     """
 
     cell: Cell
-    about: tuple[Party, ...]
+    targets: tuple[Party, ...]
     claimed: ClaimRow
     true: ClaimRow | None = None
     scores: tuple[Score, ...] = ()
@@ -149,13 +149,13 @@ class Finding:
 
     @property
     def target(self) -> Party:
-        """Whom the claim is about; `COHORT` if it is about several together."""
-        return self.about[0] if len(self.about) == 1 else COHORT
+        """The one target of the claim; `COHORT` if it has several."""
+        return self.targets[0] if len(self.targets) == 1 else COHORT
 
     @property
     def target_kind(self) -> TargetKind:
         """Whether it is about single clients, perhaps several together, or about the cohort."""
-        return "cohort" if self.about == (COHORT,) else "clients"
+        return "cohort" if self.targets == (COHORT,) else "clients"
 
     @property
     def is_checked(self) -> bool:
@@ -223,7 +223,7 @@ class Finding:
 
 def targets_of(findings: Iterable[Finding]) -> frozenset[Party]:
     """Return all whom findings are about, each of a joint claim included."""
-    return frozenset(party for one in findings for party in one.about)
+    return frozenset(party for one in findings for party in one.targets)
 
 
 @dataclass(frozen=True, slots=True)

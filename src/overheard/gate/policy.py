@@ -42,7 +42,7 @@ class VerdictRule(StrictModel):
         question: such as "membership", as in the findings; default: every question.
         arms: the arms to check, each of which must exist; default: every arm.
         observers: the complete group of observers to check; default: every group.
-        about: "clients" or "cohort"; default: both.
+        about: the kind of targets, "clients" or "cohort"; default: both.
         straddles: the status of any other verdict, such as "inconclusive"; default: the
             policy's.
 
@@ -69,7 +69,7 @@ class LeakRule(StrictModel):
         attacks: the attacks to check, by their names in the findings; each must exist in every
             arm. Default: every attack.
         observers: the complete group of observers to check; default: every group.
-        about: "clients" or "cohort"; default: both.
+        about: the kind of targets, "clients" or "cohort"; default: both.
         rounds: "together" = only rows over the most rounds; "each" = every row, including those
             of single rounds.
         no_better_than: the best result that an attack may reach, in the score's unit. The

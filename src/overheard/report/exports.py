@@ -111,7 +111,6 @@ def _finding_row(finding: Finding) -> FindingRow:
             "claimed": finding.claimed.numbers,
             "true": finding.true_numbers,
             "blind": finding.guesses,
-            "together": finding.about if len(finding.about) > 1 else (),
         },
     )
 

@@ -339,12 +339,12 @@ class Redrawn(Claim):
 
 def test_pictures_are_stored_with_the_claim_and_with_whom_it_is_about(tmp_path: Path) -> None:
     store, pixels = FolderClaimStore(tmp_path), torch.rand(3, 4, 5)
-    together = (client(0), client(1))
-    claim = TargetClaim(Redrawn((Picture("a cat", pixels),)), {}, (0, 1), together)
+    targets = (client(0), client(1))
+    claim = TargetClaim(Redrawn((Picture("a cat", pixels),)), {}, (0, 1), targets)
     store.save(CellClaims(CELL, {COHORT: claim}, {}))
     found = store.load(CELL, Redrawn)
     assert found is not None
-    assert found.claims[COHORT].together == together
+    assert found.claims[COHORT].targets == targets
     (picture,) = found.claims[COHORT].claim.pictures()
     assert picture.name == "a cat"
     assert torch.equal(picture.pixels, pixels)

@@ -52,4 +52,4 @@ def silent() -> list[Finding]:
 
 def about(found: Finding, target: Party) -> Finding:
     """The same finding about another target."""
-    return replace(found, about=(target,))
+    return replace(found, targets=(target,))

@@ -20,14 +20,14 @@ class TargetClaim:
         guesses: the uninformed guesses by name, the standard one first. They follow from the
             attacker's knowledge and from what the claim is about.
         sent_rounds: the observed rounds in which the target sent an update, or one of several.
-        together: whom a joint claim is about; () = the target alone.
+        targets: whom a joint claim is about; () = the one target that it is stored under.
 
     """
 
     claim: Claim
     guesses: Mapping[str, Claim]
     sent_rounds: tuple[int, ...]
-    together: tuple[Party, ...] = ()
+    targets: tuple[Party, ...] = ()
 
 
 @final

@@ -183,5 +183,5 @@ def _decode_claim(
         decoder.decode(content["guesses"], Mapping[str, claim_type]),  # type: ignore[valid-type]
         decoder.decode(content["sent_rounds"], tuple[int, ...]),
         # Absent in files that are older than joint claims.
-        decoder.decode(content.get("together", []), tuple[Party, ...]),
+        decoder.decode(content.get("targets", []), tuple[Party, ...]),
     )

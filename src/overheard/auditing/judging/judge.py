@@ -169,19 +169,19 @@ def _score_cell(claims: CellClaims, threat: ClaimsOfThreat, with_pictures: bool)
     ]
     findings = list[Finding]()
     for target, claimed in claims.claims.items():
-        about = claimed.together or (target,)
+        targets = claimed.targets or (target,)
         try:
             findings.append(_finding(cell, target, claimed, question, threat, with_pictures))
         except NeedsError as error:
             # The ground truth has no entry for what is claimed, such as the user behind a
             # client.
-            refusals += [Refusal(cell, one, (str(error),)) for one in about]
+            refusals += [Refusal(cell, one, (str(error),)) for one in targets]
         except ClaimError as error:
             why = describe_claim_failure(cell.part, question.scorer.claim_type, error)
-            refusals += [Refusal(cell, one, (why,)) for one in about]
+            refusals += [Refusal(cell, one, (why,)) for one in targets]
         except Exception as error:
             why = describe_own_failure(f"the scorer {question.scorer.name}", error)
-            refusals += [Refusal(cell, one, (why,), "failed") for one in about]
+            refusals += [Refusal(cell, one, (why,), "failed") for one in targets]
     return Scored(tuple(findings), tuple(refusals))
 
 
@@ -197,7 +197,7 @@ def _finding(
     truth = threat.truth
     unchecked = Finding(
         cell,
-        claimed.together or (target,),
+        claimed.targets or (target,),
         ClaimRow.of(claimed.claim, with_pictures=with_pictures),
         guesses={name: one.numbers() for name, one in claimed.guesses.items()},
         sent_rounds=claimed.sent_rounds,

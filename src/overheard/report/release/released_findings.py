@@ -270,7 +270,7 @@ class _Release:
 
     def _claim(self, row: FindingRow) -> FindingRow:
         names = {
-            "together": self._names.rename_all(row.together),
+            "targets": self._names.rename_all(row.targets),
             "candidates": row.candidates if self._settings.with_names else (),
             "true_user": row.true_user if self._settings.with_names else None,
         }
@@ -351,7 +351,7 @@ def client_names(found: FindingsDocument, claims: Iterable[FindingRow]) -> froze
     groups = [
         *(one.observers for one in found.verdicts),
         *((*one.observers, one.target) for one in found.refusals),
-        *((*one.observers, one.target, *one.together) for one in claims),
+        *((*one.observers, one.target, *one.targets) for one in claims),
     ]
     parties = {Party(one) for group in groups for one in group}
     clients = [one for one in parties if one != COHORT and is_client(one)]

@@ -35,7 +35,7 @@ def test_shows_each_claim_beside_the_guess_without_a_truth() -> None:
 def test_says_why_the_attack_does_not_trust_its_intervals() -> None:
     trusted = claim(client(0), 0.6, 0.4, reach=0.1)
     claimed = replace(trusted.claimed, doubt="the updates carry noise")
-    doubted = replace(trusted, about=(client(1),), claimed=claimed)
+    doubted = replace(trusted, targets=(client(1),), claimed=claimed)
     for findings, said in (
         ((trusted,), ""),
         ((doubted,), " Intervals not trusted here: the updates carry noise."),

@@ -34,7 +34,7 @@ def test_draws_the_first_run_of_many_targets_shifted_ones_first() -> None:
 
 def test_draws_at_most_the_maximum_number_of_targets() -> None:
     (bare,) = shift_findings("none", "sharp", 5.0, has_controls=False)
-    findings = [replace(bare, about=(client(number),)) for number in range(20)]
+    findings = [replace(bare, targets=(client(number),)) for number in range(20)]
     (report_figure,) = report_figures(shift_audit(findings))
     assert len(report_figure.panels) == MAX_TARGETS
 
