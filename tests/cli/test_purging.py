@@ -121,6 +121,21 @@ def test_only_what_is_past_its_retention_is_removed(overheard: Command, made_in_
     assert "Nothing is due." in overheard("purge", "--due", place).out
 
 
+def test_a_damaged_note_is_said_and_keeps_nothing_else_from_being_removed(
+    overheard: Command, made_in_2020: Path
+):
+    place = made_in_2020.parent
+    damaged = [shutil.copytree(made_in_2020, place / name) for name in ("a", "z")]
+    for folder in damaged:
+        (folder / "purged.json").write_text("{")
+    for option, is_left in (("--dry-run", True), ("--yes", False)):
+        said = overheard("purge", "--due", place, option)
+        assert said.code == 2
+        assert all(f"{folder}/purged.json" in "".join(said.err.split()) for folder in damaged)
+        assert (made_in_2020 / "cells").is_dir() == is_left
+    assert all((folder / "cells").is_dir() for folder in damaged)
+
+
 def test_a_retention_may_be_given_for_recordings(
     overheard: Command, recording: Path, tmp_path: Path
 ):

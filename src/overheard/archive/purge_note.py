@@ -5,6 +5,7 @@ from typing import Annotated, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from overheard.archive.layout import manifest_path
 from overheard.core.errors import OutputError
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
@@ -87,6 +88,12 @@ def write_purge_note(folder: Path, note: PurgeNote) -> None:
     write_text(folder / NOTE_FILE, note.model_dump_json(indent=1) + "\n", inside=folder)
 
 
+def is_noted(folder: Path) -> bool:
+    """Return whether a folder has the note of a purge, which may be damaged."""
+    path = folder / NOTE_FILE
+    return path.exists() or path.is_symlink()
+
+
 def read_purge_note(folder: Path) -> PurgeNote | None:
     """Return the note of a folder; None if it was not purged.
 
@@ -95,7 +102,7 @@ def read_purge_note(folder: Path) -> PurgeNote | None:
 
     """
     path = folder / NOTE_FILE
-    if not path.exists():
+    if not is_noted(folder):
         return None
     content = read_json_text(path, OutputError, part=SMALL_FILE)
     try:
@@ -106,6 +113,21 @@ def read_purge_note(folder: Path) -> PurgeNote | None:
             f"{path}: not the note of a purge ({first['msg']}): restore it from a copy, or "
             "remove it if nothing was purged here"
         ) from error
+
+
+def is_interrupted(folder: Path) -> bool:
+    """Return whether a purge of a folder was interrupted, and no run was recorded there since.
+
+    Raises:
+        OutputError: if its note is damaged.
+
+    """
+    note = read_purge_note(folder)
+    if note is None or note.is_complete:
+        return False
+    manifest = manifest_path(folder / "transcript")
+    begun_at = (folder / NOTE_FILE).stat().st_mtime_ns
+    return not manifest.is_file() or manifest.stat().st_mtime_ns <= begun_at
 
 
 def find_purge(folder: Path) -> str:

@@ -125,9 +125,13 @@ class AuditFolder:
         remove_folder(self.cells_path, inside=self.path)
         write_text(self._plan_path, plan, inside=self.path)
 
+    def is_reserved(self) -> bool:
+        """Return whether the folder has the plan of an audit, which may be damaged."""
+        return self._plan_path.is_file()
+
     def plan_text(self) -> str | None:
         """Return the text that says to whom the folder belongs; None = it is free."""
-        if not self._plan_path.is_file():
+        if not self.is_reserved():
             return None
         return read_small_file(self._plan_path, OutputError).decode("utf-8", "replace")
 

@@ -1,7 +1,8 @@
 """The command `purge`, and what other commands say of purges that were made or are due."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.text import Text
 from overheard.cli.exits import UsageError
 from overheard.cli.options import QuietOption
 from overheard.cli.terminal import escaped_text
+from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.auditing.purging.due_purges import DueDates
@@ -83,7 +85,8 @@ def purge(
     Exit codes:
       0  it was removed, or nothing was to be removed
       1  you did not agree
-      2  a folder is no audit and no recording, is in use, or cannot be changed
+      2  a folder is no audit and no recording, is damaged, is in use, or cannot
+         be changed; with --due, all others were removed
 
     \b
     Examples:
@@ -103,20 +106,24 @@ def purge(
         )
     plan = partial(plan_purge, is_over=run_is_over)
     planned = [plan(one, with_results=results) for one in folders or () if not due]
+    refused = list[OutputError]()
     if due:
-        planned = [
-            plan(one.folder, with_results=results or one.are_results_due(today))
-            for one in _print_dates(folders or [Path()], retention, today, console)
-            if one.are_messages_due(today) or one.are_results_due(today) or one.is_interrupted
-        ]
+        for dates in _print_dates(folders or [Path()], retention, today, console, refused):
+            is_past = dates.are_results_due(today)
+            if is_past or dates.are_messages_due(today) or dates.is_interrupted:
+                with _collected(refused):
+                    planned.append(plan(dates.folder, with_results=results or is_past))
     _print_plan(planned, console, is_due=due)
     planned = [one for one in planned if one.entries or one.is_interrupted]
-    if dry_run or not planned:
-        return
-    if not yes:
-        _ask()
-    for one in planned:
-        console.print(escaped_text(f"{carry_out(one, today).sentence(one.folder)}."))
+    if planned and not dry_run:
+        if not yes:
+            _ask()
+        for one in planned:
+            with _collected(refused):
+                console.print(escaped_text(f"{carry_out(one, today).sentence(one.folder)}."))
+    if refused:
+        # Last, so that one folder does not keep the data of all others.
+        raise OutputError("\n".join(map(str, refused)))
 
 
 def _ask() -> None:
@@ -128,20 +135,38 @@ def _ask() -> None:
 
 
 def _print_dates(
-    places: Sequence[Path], retention: str | None, today: date, console: Console
+    places: Sequence[Path],
+    retention: str | None,
+    today: date,
+    console: Console,
+    refused: list[OutputError],
 ) -> "Sequence[DueDates]":
-    """Print and return until when the audits and recordings in folders may be stored."""
-    from overheard.auditing.purging.due_purges import due_dates, find_folders
+    """Print and return until when the audits and recordings in folders may be stored.
+
+    The errors of those whose note of an earlier purge is damaged are appended to `refused`.
+    """
+    from overheard.auditing.purging.due_purges import DueDates, due_dates, find_folders
 
     otherwise = None if retention is None else _parse(retention)
-    found = []
+    found = list[DueDates]()
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place}: there is no such folder.")
-        found += [due_dates(folder, otherwise) for folder in find_folders(place)]
+        for folder in find_folders(place):
+            with _collected(refused):
+                found.append(due_dates(folder, otherwise))
     for one in found:
         console.print(escaped_text(_due_sentence(one, today)))
     return found
+
+
+@contextmanager
+def _collected(refused: list[OutputError]) -> Iterator[None]:
+    """Append the error of a folder to a list, so that the other folders come next."""
+    try:
+        yield
+    except OutputError as error:
+        refused.append(error)
 
 
 def _parse(retention: str) -> "Retention":

@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.purge_note import find_purge, read_purge_note, write_purge_note
+from overheard.archive.purge_note import (
+    find_purge,
+    is_interrupted,
+    read_purge_note,
+    write_purge_note,
+)
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_end import mark_end
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.purging.due_purges import due_dates, find_folders
-from overheard.auditing.purging.purge import carry_out, is_interrupted, plan_purge
+from overheard.auditing.purging.purge import carry_out, plan_purge
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.messages import Message, MissingReply
 from overheard.core.parties import SERVER, client

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import final
 
 from overheard.archive.layout import manifest_path
+from overheard.archive.purge_note import is_interrupted
 from overheard.auditing.purging.purge import (
     MESSAGES_OF_AUDIT,
     MESSAGES_OF_RECORDING,
     RESULTS_OF_AUDIT,
-    is_interrupted,
     is_purgeable,
 )
 from overheard.plans.retention import Period, Retention, parse_retention
@@ -76,6 +76,9 @@ def due_dates(folder: Path, otherwise: Retention | None = None) -> DueDates:
     Args:
         folder: the folder of an audit or of a recording.
         otherwise: the retention of a folder that states none.
+
+    Raises:
+        OutputError: if the note of a purge is damaged.
 
     """
     if is_interrupted(folder):

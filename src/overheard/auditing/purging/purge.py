@@ -9,9 +9,10 @@ from typing import Literal, final
 
 from overheard.archive.layout import manifest_path
 from overheard.archive.purge_note import (
-    NOTE_FILE,
     PurgeNote,
     RemovedEntry,
+    is_interrupted,
+    is_noted,
     read_purge_note,
     write_purge_note,
 )
@@ -129,28 +130,12 @@ def carry_out(purge: Purge, today: date) -> PurgeNote:
     return note
 
 
-def is_interrupted(folder: Path) -> bool:
-    """Return whether a purge of a folder was interrupted, and no run was recorded there since.
-
-    Raises:
-        OutputError: if its note is damaged.
-
-    """
-    note = read_purge_note(folder)
-    if note is None or note.is_complete:
-        return False
-    manifest = manifest_path(folder / "transcript")
-    begun_at = (folder / NOTE_FILE).stat().st_mtime_ns
-    return not manifest.is_file() or manifest.stat().st_mtime_ns <= begun_at
-
-
 def is_purgeable(folder: Path) -> bool:
-    """Return whether a folder is that of an audit or of a recording, purged or not."""
-    try:
-        _kind(folder)
-    except OutputError:
-        return False
-    return True
+    """Return whether a folder is that of an audit or of a recording, purged or damaged or not.
+
+    One that cannot be read counts: `plan_purge` says why.
+    """
+    return is_noted(folder) or AuditFolder(folder).is_reserved() or _has_manifest(folder)
 
 
 def _kind(folder: Path) -> Literal["audit", "recording"]:
@@ -160,14 +145,18 @@ def _kind(folder: Path) -> Literal["audit", "recording"]:
     note = read_purge_note(folder)
     if note is not None:
         return note.kind
-    if AuditFolder(folder).plan_text() is not None:
+    if AuditFolder(folder).is_reserved():
         return "audit"
-    if manifest_path(folder / "transcript").is_file():
+    if _has_manifest(folder):
         return "recording"
     raise OutputError(
         f"{folder}: has neither the plan.toml of an audit nor the transcript of a recording, "
         "so nothing is removed: name the folder of an audit or of a recording"
     )
+
+
+def _has_manifest(folder: Path) -> bool:
+    return manifest_path(folder / "transcript").is_file()
 
 
 def _refuse_growing(folder: Path) -> None:
@@ -177,7 +166,7 @@ def _refuse_growing(folder: Path) -> None:
         OutputError: if nothing says that the run has ended.
 
     """
-    if is_interrupted(folder) or not manifest_path(folder / "transcript").is_file():
+    if is_interrupted(folder) or not _has_manifest(folder):
         return
     try:
         is_ended = has_ended(folder)
