@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from overheard.archive.purge_note import PurgeNote
 from overheard.archive.reader import open_transcript
 from overheard.core.errors import OutputError
 from overheard.core.messages import Broadcast, MissingReply
@@ -92,6 +93,32 @@ def test_a_folder_whose_transcript_has_no_manifest_yet_is_taken(
     scribe.close()
     assert scribe.folder == tmp_path / "run-2"
     assert list(transcript.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("note", "mend"),
+    [
+        (PurgeNote(kind="recording", purged_on="2026-11-27", is_complete=False,
+                   has_results=False, removed=()).model_dump_json(), "run `overheard purge`"),
+        ("{", "restore it from a copy"),
+    ],
+    ids=["interrupted", "damaged"],
+)  # fmt: skip
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_nothing_is_recorded_to_a_folder_whose_purge_is_not_finished(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, note: str, mend: str, is_resumed: bool
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "purged.json").write_text(note)
+    scribe = AsyncWriter(folder, RunInfo("a framework 1.0"), is_resumed=is_resumed)
+    write_round(scribe)
+    scribe.close()
+    # A run that goes on elsewhere would lack its first messages.
+    assert (scribe.stopped is not None) == is_resumed
+    assert not (folder / "transcript").exists()
+    assert is_resumed or len(open_transcript(tmp_path / "run-2").messages) == 2
+    assert mend in caplog.text
 
 
 def test_a_continued_recording_is_refused_while_another_process_writes_to_it(

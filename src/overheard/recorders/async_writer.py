@@ -15,6 +15,7 @@ from typing import final
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import manifest_path, path_exists, transcript_path
 from overheard.archive.manifest import Manifest, read_manifest
+from overheard.archive.purge_note import find_purge, is_interrupted
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.run_end import mark_end
 from overheard.core.errors import AuditError, OutputError
@@ -186,7 +187,8 @@ def claim_folder(folder: Path, group: str | int | None = None) -> Path:
     """Make the folder of a new run: this one, or the first free `NAME-2`, `NAME-3`, ...
 
     A folder is taken by whoever makes `transcript` in it, even if nothing is recorded yet. So
-    of two runs that begin at once, each has its own folder.
+    of two runs that begin at once, each has its own folder. One whose purge was interrupted
+    stays as it is, as finishing the purge would remove what the new run stores meanwhile.
 
     Args:
         folder: the folder that the user named.
@@ -196,15 +198,29 @@ def claim_folder(folder: Path, group: str | int | None = None) -> Path:
         OutputError: if it cannot be made.
 
     """
-    number, free = 1, folder
+    number, free, why = 1, folder, ""
     make_output_folder(free, group)
-    while not make_new_folder(transcript_path(free), inside=free):
+    while found := _why_taken(free):
+        why = why or found
         number += 1
         free = folder.with_name(f"{folder.name}-{number}")
         make_output_folder(free, group)
-    if free != folder:
-        _LOG.warning("overheard: %s has a recording already; this run goes to %s", folder, free)
+    if why:
+        _LOG.warning("overheard: %s; this run goes to %s", why, free)
     return free
+
+
+def _why_taken(folder: Path) -> str:
+    """Take a folder for a run; return why that is not possible, or "" once it is taken."""
+    try:
+        if is_interrupted(folder):
+            return find_purge(folder)
+    # The note of a purge is damaged, so that nobody knows whether it was interrupted.
+    except OutputError as error:
+        return str(error)
+    if make_new_folder(transcript_path(folder), inside=folder):
+        return ""
+    return f"{folder} has a recording already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +438,8 @@ class _Queue:
             else:
                 make_output_folder(self.folder, self._group)
                 self._resumed.enter_context(lock_folder(self.folder))
+                if is_interrupted(self.folder):
+                    raise OutputError(find_purge(self.folder))
                 if path_exists(manifest_path(transcript_path(self.folder))):
                     # The tensors to omit were determined by the run's first model.
                     stored = read_manifest(self.folder)
