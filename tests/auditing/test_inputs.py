@@ -15,7 +15,7 @@ from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.data.dataset_digest import dataset_digest
 from overheard.data.datasets.own import Own
-from overheard.data.partition.data_partition import AuxiliarySize
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.splits.quantity import Quantity
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.plans.plan import ThreatPlan

@@ -20,16 +20,16 @@ from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.seeds import Seed
 from overheard.core.task import OUTPUTS_OF, Task
-from overheard.data.apportion import apportion
-from overheard.data.content_hash import content_hashes
+from overheard.data.content_hash import content_hashes, hash_contents
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.dataset_digest import dataset_digest
 from overheard.data.datasets.own import Own
-from overheard.data.partition.data_partition import AuxiliarySize, DataPartition, draw_partition
+from overheard.data.draws import ScarceLabelError, apportion, draw_stratified
+from overheard.data.partition.data_partition import DataPartition, draw_partition
 from overheard.data.partition.known_facts import drawn_facts
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import Schedule
-from overheard.data.partition.stratified_sample import ScarceLabelError, draw_stratified
 from overheard.data.reading.folder import data_folder
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.learning.device import DeviceName
@@ -402,10 +402,8 @@ def draw_external_auxiliary(
 
     """
     _check_same_task(source, audited, place)
-    excluded = torch.cat(
-        [content_hashes(part.inputs) for part in (audited.train, audited.test)]
-    )
-    pool = source.train
+    contents, pool = hash_contents(audited), source.train
+    excluded = torch.cat([contents.train, contents.test])
     free = pool.take(~torch.isin(content_hashes(pool.inputs), excluded))
     classes = audited.task.classes
     if size.per_class is not None:

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from overheard.core.seeds import Seed
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:
@@ -52,6 +54,12 @@ class Examples:
     def take(self, rows: Int[Tensor, " taken"] | Bool[Tensor, " examples"]) -> "Examples":
         """Return the examples in these rows, in this order."""
         return Examples(*(tensor[rows] for tensor in self.tensors()))
+
+    def sample(self, count: int | None, seed: Seed) -> "Examples":
+        """Return this many examples, drawn at random; all, in order, if there are no more."""
+        if count is None or count >= len(self):
+            return self
+        return self.take(torch.randperm(len(self), generator=seed.generator())[:count])
 
     def to(self, device: torch.device | str) -> "Examples":
         """Return the examples on this device."""

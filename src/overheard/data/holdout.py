@@ -8,7 +8,7 @@ from torch import Tensor
 
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
-from overheard.data.apportion import apportion
+from overheard.data.draws import apportion
 
 HOLDOUT_SHARE = 0.2
 """Share of the examples that is held out if a data set has no test part."""

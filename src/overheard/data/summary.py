@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.split import Split
+from overheard.data.content_hash import hash_contents
 from overheard.data.dataset import Dataset, ReadColumn
-from overheard.data.partition.data_partition import unique_mask
 from overheard.data.splits.iid import Iid
 
 MAX_NAMED = 12
@@ -98,7 +98,7 @@ def _describe_split(dataset: Dataset, split: Split | None) -> tuple[str, ...]:
 
 
 def _describe_copies(dataset: Dataset) -> tuple[str, ...]:
-    copies = int((~unique_mask(dataset)).sum())
+    copies = int((~hash_contents(dataset).is_unique).sum())
     if not copies:
         return ()
     return (

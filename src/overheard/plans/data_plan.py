@@ -9,7 +9,7 @@ from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.data.partition.data_partition import SplitSettings
+from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import MAX_CLIENTS, DataShift, Draws
 from overheard.data.splits.iid import Iid

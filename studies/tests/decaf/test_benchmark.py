@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from overheard.data.apportion import apportion
 from overheard.data.datasets import fer2013
+from overheard.data.draws import apportion
 from overheard_studies.decaf.setting import (
     BENCHMARKS,
     CIFAR10,

@@ -2,12 +2,14 @@ import pytest
 import torch
 
 from overheard.core.errors import PlanError
+from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import (
     CandidateSettings,
     assign_canaries,
     draw_candidates,
-    mislabel,
 )
 
 CLIENT_ROWS = (torch.arange(10), torch.arange(10, 13))
@@ -88,8 +90,11 @@ def drawn_canaries(
     free[:5] = False  # the attacker's
     unique = torch.ones(size, dtype=torch.bool)
     unique[5:10] = False
+    pool = Examples(torch.arange(float(size))[:, None], torch.arange(size) % 3)
+    data = Dataset(pool, pool, Task((1,), ("a", "b", "c")), records=records)
     settings = CandidateSettings(members, outsiders, canaries="labelled")
-    return assign_canaries(settings, clients, free, unique, Seed(seed), records)
+    canaries, _ = assign_canaries(data, settings, clients, free & unique, Seed(seed))
+    return canaries
 
 
 def test_canaries_are_unused_and_have_no_copy() -> None:
@@ -133,12 +138,18 @@ def test_no_two_canaries_are_cut_from_one_record() -> None:
 
 
 def test_a_mislabelled_canary_has_any_label_but_its_own() -> None:
-    labels = torch.arange(3000) % 3
-    rows = torch.arange(0, 3000, 2)
-    result = mislabel(labels, rows, 3, Seed(0))
+    labels, size = torch.arange(3000) % 3, 3000
+    pool = Examples(torch.arange(3000.0)[:, None], labels)
+    settings = CandidateSettings(750, 750, canaries="mislabelled")
+    is_even = torch.arange(size) % 2 == 0
+    canaries, data = assign_canaries(
+        Dataset(pool, pool, Task((1,), ("a", "b", "c"))), settings, 1, is_even, Seed(0)
+    )
+    rows, result = canaries.rows, data.train.labels
+    assert torch.equal(rows.sort().values, torch.arange(0, size, 2))
     assert torch.equal(result[1::2], labels[1::2])
     steps = (result[rows] - labels[rows]) % 3
     assert sorted(set(steps.tolist())) == [1, 2]
     # 1,500 tosses of a coin: one standard error is 0.013.
     assert abs(float((steps == 1).double().mean()) - 0.5) < 0.065
-    assert torch.equal(labels, torch.arange(3000) % 3)
+    assert torch.equal(pool.labels, torch.arange(3000) % 3)

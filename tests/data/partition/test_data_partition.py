@@ -16,13 +16,10 @@ from overheard.core.task import Task
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    DataPartition,
-    SplitSettings,
-    draw_partition,
-)
+from overheard.data.partition.data_partition import DataPartition, draw_partition
+from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet

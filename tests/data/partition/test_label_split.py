@@ -7,13 +7,11 @@ from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    SplitSettings,
-    draw_partition,
-)
+from overheard.data.partition.data_partition import draw_partition
+from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.label_split import LabelSplit
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.split_again import split_again
 from overheard.data.splits.dirichlet import Dirichlet

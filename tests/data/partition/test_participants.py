@@ -10,6 +10,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import client, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.data.content_hash import hash_contents
 from overheard.data.dataset import Dataset
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.participants import (
@@ -36,7 +37,7 @@ def participants_of(
 ) -> Participants:
     """Participants if each client holds all private examples of one of these users."""
     free = torch.ones(len(dataset.train), dtype=torch.bool)
-    split = split_prior_private(dataset, free, people, Seed(seed))
+    split = split_prior_private(dataset, hash_contents(dataset), free, people, 1000, Seed(seed))
     assert dataset.users is not None
     client_rows = [
         (split.private & (dataset.users == user)).nonzero().flatten() for user in taking_part
@@ -161,11 +162,10 @@ def test_a_profile_has_all_prior_examples_of_a_label() -> None:
     # Two of each user's four examples are prior.
     participants = participants_of(SIX, KnownUserSettings("profile"), (0, 1))
     free = torch.ones(24, dtype=torch.bool)
-    prior = torch.cat(
-        list(
-            split_prior_private(SIX, free, KnownUserSettings("profile"), Seed(0)).prior.values()
-        )
+    split = split_prior_private(
+        SIX, hash_contents(SIX), free, KnownUserSettings("profile"), 0, Seed(0)
     )
+    prior = torch.cat(list(split.prior.values()))
     for label, name in enumerate("ab"):
         known = set(participants.known.prior_examples[name].inputs.flatten().long().tolist())
         assert known == {row for row in prior.tolist() if row % 2 == label}
@@ -181,9 +181,8 @@ def test_the_profile_of_a_client_is_its_most_overrepresented_label() -> None:
     labels = [*(0, 0, 0, 0, 1), *(0, 0, 0, 0, 2), *(0, 0, 0, 0, 1, 2)]
     users = [0] * 5 + [1] * 5 + [2] * 6
     dataset = user_dataset(users, labels)
-    split = split_prior_private(
-        dataset, torch.ones(16, dtype=torch.bool), KnownUserSettings("profile"), Seed(0)
-    )
+    free, profile = torch.ones(16, dtype=torch.bool), KnownUserSettings("profile")
+    split = split_prior_private(dataset, hash_contents(dataset), free, profile, 0, Seed(0))
     client_rows = [torch.arange(5), torch.arange(5, 10), torch.arange(10, 16)]
     participants = identify_participants(
         dataset, split, client_rows, KnownUserSettings("profile"), Seed(0)

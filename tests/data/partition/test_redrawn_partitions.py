@@ -9,12 +9,10 @@ from overheard.core.split import Split
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    SplitSettings,
-    draw_partition,
-)
+from overheard.data.partition.data_partition import draw_partition
+from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.dirichlet import Dirichlet

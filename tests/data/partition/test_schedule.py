@@ -1,9 +1,11 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.data.partition.schedule import DataShift, Draws, Schedule
+from overheard.data.partition.schedule import DataShift, Draws, Schedule, checked_weights
 
 TO_FIRST = (1.0, 0.0)
 
@@ -92,3 +94,9 @@ def test_a_shift_that_changes_no_distribution_is_an_exchange(
     shift: DataShift, is_exchange: bool
 ) -> None:
     assert shift.is_refresh is is_exchange
+
+
+@pytest.mark.parametrize("numbers", [(), (0.0, 0.0), (2.0, -1.0), (math.nan, 1.0), (math.inf,)])
+def test_refuses_invalid_weights_and_says_where_they_are(numbers: tuple[float, ...]) -> None:
+    with pytest.raises(PlanError, match="row 7 must be"):
+        checked_weights(numbers, "row 7")

@@ -9,7 +9,7 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
-from overheard.data.partition.data_partition import SplitSettings, split_by_sizes
+from overheard.data.partition.first_round import SplitSettings, split_by_sizes
 from overheard.data.partition.split_again import split_again
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.faces import Faces

@@ -1,6 +1,6 @@
 """Candidate records and canaries for membership inference."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
@@ -12,6 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings
 from overheard.core.split import Rows
+from overheard.data.dataset import Dataset
 
 
 @final
@@ -92,12 +93,8 @@ def draw_candidates(
         PlanError: if too few examples are unused.
 
     """
-    is_available = free & unique
-    held_rows = torch.cat(held)
-    is_available[held_rows] = False
-    if records is not None:
-        is_available &= ~torch.isin(records, records[held_rows])
-    rest = is_available.nonzero().flatten()
+    others = mark_other_records(torch.cat(held), len(free), records)
+    rest = (free & unique & others).nonzero().flatten()
     if len(rest) < settings.outsiders:
         raise PlanError(
             f"candidates: {settings.outsiders} outsiders are needed, but only {len(rest)} "
@@ -119,34 +116,35 @@ def draw_candidates(
 
 
 def assign_canaries(
+    dataset: Dataset,
     settings: CandidateSettings,
     clients: int,
-    free: Bool[Tensor, " examples"],
-    unique: Bool[Tensor, " examples"],
+    is_suitable: Bool[Tensor, " examples"],
     seed: Seed,
-    records: Int[Tensor, " examples"] | None = None,
-) -> CandidateSet:
+) -> tuple[CandidateSet, Dataset]:
     """Draw canaries, and assign each at random to one client or to none.
 
     Assignments are independent, so members and non-members are exchangeable. This is the
     experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS, Algorithm 1), with several
     clients. No two canaries are cut from the same record.
 
+    Also return the data set, in which mislabelled canaries have their wrong labels.
+
     Args:
+        dataset: the data set.
         settings: the number of canaries.
         clients: the number of clients.
-        free: marks unused rows.
-        unique: marks rows whose content occurs once.
+        is_suitable: marks unused rows whose content occurs once.
         seed: the seed of the draws.
-        records: the record from which each example was cut; None = one record per example.
 
     Raises:
         PlanError: if too few examples are unused.
 
     """
-    rest = _sample_rows((free & unique).nonzero().flatten(), len(free), seed.child("rows"))
-    if records is not None:
-        _, first = np.unique(records[rest].numpy(), return_index=True)
+    suitable = is_suitable.nonzero().flatten()
+    rest = _sample_rows(suitable, len(suitable), seed.child("rows"))
+    if dataset.records is not None:
+        _, first = np.unique(dataset.records[rest].numpy(), return_index=True)
         rest = rest[torch.from_numpy(np.sort(first))]
     member_count = clients * settings.members
     if len(rest) < member_count + settings.outsiders:
@@ -162,15 +160,43 @@ def assign_canaries(
     members = tuple(
         tuple((owners == number).nonzero().flatten().tolist()) for number in range(clients)
     )
-    return CandidateSet(rows, members)
+    if settings.canaries == "mislabelled":
+        dataset = _mislabel(dataset, rows, seed.child("labels"))
+    return CandidateSet(rows, members), dataset
 
 
-def mislabel(
-    labels: Int[Tensor, " examples"], rows: Rows, classes: int, seed: Seed
-) -> Int[Tensor, " examples"]:
-    """Replace the labels of these rows by wrong ones, each equally likely."""
+def add_canaries(
+    client_rows: tuple[Rows, ...], candidate_set: CandidateSet
+) -> tuple[Rows, ...]:
+    """Append to the rows of each client the canaries that it got."""
+    return tuple(
+        torch.cat([rows, candidate_set.rows[list(places)]])
+        for rows, places in zip(client_rows, candidate_set.members, strict=True)
+    )
+
+
+def mark_other_records(
+    rows: Rows, count: int, records: Int[Tensor, " examples"] | None
+) -> Bool[Tensor, " examples"]:
+    """Mark the examples of all records from which none of these rows was cut.
+
+    Args:
+        rows: rows of the training part.
+        count: the number of its examples.
+        records: the record from which each example was cut; None = one record per example.
+
+    """
+    is_other = torch.ones(count, dtype=torch.bool)
+    is_other[rows] = False
+    return is_other if records is None else is_other & ~torch.isin(records, records[rows])
+
+
+def _mislabel(dataset: Dataset, rows: Rows, seed: Seed) -> Dataset:
+    """Replace the labels of these rows of the training part by wrong ones, equally likely."""
+    train, classes = dataset.train, dataset.task.classes
     steps = torch.randint(1, classes, (len(rows),), generator=seed.generator())
-    return labels.index_copy(0, rows, (labels[rows] + steps) % classes)
+    labels = train.labels.index_copy(0, rows, (train.labels[rows] + steps) % classes)
+    return replace(dataset, train=replace(train, labels=labels))
 
 
 def _sample_rows(rows: Rows, count: int, seed: Seed) -> Rows:

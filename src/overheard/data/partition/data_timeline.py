@@ -14,13 +14,10 @@ from overheard.core.parties import Party, client
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.core.task import Task
-from overheard.data.apportion import apportion
 from overheard.data.dataset import Dataset
 from overheard.data.distortion import distort
-from overheard.data.partition.composition import checked_weights, normalised_shares
-from overheard.data.partition.natural_draws import draw_counts, draw_rows
+from overheard.data.draws import apportion, draw_counts, draw_rows, draw_stratified
 from overheard.data.partition.schedule import DataShift, Draws, Schedule
-from overheard.data.partition.stratified_sample import draw_stratified
 
 SAME_SHARE = 1e-9
 """Label shares that differ by less are equal: they differ only by rounding."""
@@ -77,22 +74,22 @@ def draw_timeline(
 
     """
     _check_shifts(schedule, len(first), dataset.task, users)
+    exchanges_by_round = schedule.by_round()
     state = _PartitionState(dataset, users, first, free, schedule.draws, shares)
     rounds, drawn_from = [first], [state.current_shares]
-    for number in range(1, schedule.rounds):
-        starting, round_seed = schedule.shifts_starting_in(number), seed.child("round", number)
-        if schedule.own_draws and number >= schedule.own_draws_from:
-            round_seed = round_seed.child("control", schedule.own_draws)
-        due = [
+    for number, due in enumerate(exchanges_by_round[1:], 1):
+        round_seed = seed.child("round", number)
+        if due.own_draws:
+            round_seed = round_seed.child("control", due.own_draws)
+        clients = [
             client_number
             for client_number, holding in enumerate(state.current_holdings)
-            if client_number in starting
-            or (schedule.is_refresh_round(number) and not holding.upcoming)
+            if client_number in due.starting or (due.is_refresh and not holding.upcoming)
         ]
         state.advance_drifts()
         exchanges = [
-            state.plan_exchange(client_number, starting.get(client_number), round_seed)
-            for client_number in due
+            state.plan_exchange(client_number, due.starting.get(client_number), round_seed)
+            for client_number in clients
         ]
         if exchanges:
             state.exchange_examples(exchanges, number, round_seed)
@@ -133,20 +130,18 @@ class _Exchange:
 
     Args:
         client: its number.
-        counts: how many examples of each stratum it gets.
-        shares: the label shares that these counts are drawn from.
+        old_shares: the share of each stratum that it would get without a shift.
+        shares: the share of each stratum that it gets.
         duration: the number of rounds.
         distortion_level: how far the inputs are distorted, 0..1.
-        is_shift: whether the distribution changes.
 
     """
 
     client: int
-    counts: Int[Tensor, " strata"]
-    shares: Float[Tensor, " classes"]
+    old_shares: Float[Tensor, " strata"]
+    shares: Float[Tensor, " strata"]
     duration: int
     distortion_level: float
-    is_shift: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,47 +203,53 @@ class _PartitionState:
         """Return the exchange of a client: by its shift or, without one, of the same kind."""
         holding = self.current_holdings[number]
         old_shares = shares = self._strata_shares(holding)
-        level, duration, size = holding.distortion_level, 1, len(holding.rows)
+        level, duration = holding.distortion_level, 1
         if shift is not None:
             duration = shift.over
             level = level if shift.distortion is None else shift.distortion
             if shift.new_user:
                 shares = self._shares_of_new_user(holding.rows, number, seed)
             shares = _shifted_shares(shares, shift, self._classes)
-        if self._draws == "natural":
-            counts = draw_counts(shares, size, seed.child("counts", number))
-            is_shift = not torch.allclose(shares, old_shares, rtol=0, atol=SAME_SHARE)
-        else:
-            counts = apportion(shares, size)
-            is_shift = not torch.equal(apportion(old_shares, size), counts)
-        is_shift |= level != holding.distortion_level
-        label_shares = shares.reshape(-1, self._classes).sum(0)
-        return _Exchange(number, counts, label_shares, duration, level, is_shift)
+        return _Exchange(number, old_shares, shares, duration, level)
 
     def exchange_examples(
         self, exchanges: Sequence[_Exchange], number: int, seed: Seed
     ) -> None:
         """Carry out these exchanges with examples that nobody has held so far."""
-        unused = self._unused.nonzero().flatten()
-        counts = torch.stack([exchange.counts for exchange in exchanges])
-        draw = draw_stratified if self._draws == "exact" else draw_rows
-        positions = draw(self._strata[unused], counts, self._classes, seed)
         holdings = list(self.current_holdings)
-        for exchange, chosen in zip(exchanges, positions, strict=True):
+        counts, is_shift = list[Int[Tensor, " strata"]](), list[bool]()
+        for exchange in exchanges:
+            shares, size = exchange.shares, len(holdings[exchange.client].rows)
+            if self._draws == "natural":
+                own_seed = seed.child("counts", exchange.client)
+                counts.append(draw_counts(shares, size, own_seed))
+                is_same = torch.allclose(shares, exchange.old_shares, rtol=0, atol=SAME_SHARE)
+            else:
+                counts.append(apportion(shares, size))
+                is_same = torch.equal(apportion(exchange.old_shares, size), counts[-1])
+            level = holdings[exchange.client].distortion_level
+            is_shift.append(not is_same or level != exchange.distortion_level)
+        unused = self._unused.nonzero().flatten()
+        draw = draw_stratified if self._draws == "exact" else draw_rows
+        positions = draw(self._strata[unused], torch.stack(counts), self._classes, seed)
+        for exchange, is_other, chosen in zip(exchanges, is_shift, positions, strict=True):
             fresh = unused[chosen]
             self._unused[fresh] = False
             if exchange.distortion_level:
                 fresh = self._add_copies(
                     _DistortedCopies(exchange.client, exchange.distortion_level, fresh)
                 )
-            if exchange.is_shift:
+            if is_other:
                 party = client(exchange.client)
                 self._shifts[party] = (*self._shifts.get(party, ()), number)
             old = _shuffle(holdings[exchange.client].rows, seed.child("going", exchange.client))
+            label_shares = exchange.shares.reshape(-1, self._classes).sum(0)
             steps = tuple(
                 zip(
                     self._rows_by_step(old, fresh, exchange.duration),
-                    _shares_by_step(holdings[exchange.client].shares, exchange),
+                    _shares_by_step(
+                        holdings[exchange.client].shares, label_shares, exchange.duration
+                    ),
                     strict=True,
                 )
             )
@@ -342,27 +343,25 @@ def _shifted_shares(
 ) -> Float[Tensor, " strata"]:
     """Return the share of each stratum after a shift."""
     by_user = before.reshape(-1, classes)  # (users, classes)
-    description = f"the shift of client {shift.client} in round {shift.round}"
-    if shift.shares is not None:
+    if (shares := shift.shares_after) is not None:
         # If clients are users, all examples of a client are in its user's row.
-        is_held = by_user.sum(1, keepdim=True) > 0
-        by_user = is_held * normalised_shares(shift.shares, description)
-    if shift.weights is not None:
-        by_user = by_user * checked_weights(shift.weights, description)
+        by_user = (by_user.sum(1, keepdim=True) > 0) * shares
+    if (factors := shift.factors) is not None:
+        by_user = by_user * factors
         if not bool(by_user.any()):
             raise PlanError(
-                f"{description}: the weights of all labels that the client holds are 0: raise "
-                "one of them"
+                f"{shift.description}: the weights of all labels that the client holds are 0: "
+                "raise one of them"
             )
     return by_user.flatten() / by_user.sum()
 
 
 def _shares_by_step(
-    before: Float[Tensor, " classes"], exchange: _Exchange
+    before: Float[Tensor, " classes"], after: Float[Tensor, " classes"], duration: int
 ) -> tuple[Float[Tensor, " classes"], ...]:
     """Return the label shares behind the rows held in each round of an exchange."""
-    ends = (step / exchange.duration for step in range(1, exchange.duration + 1))
-    return tuple((1 - end) * before + end * exchange.shares for end in ends)
+    ends = (step / duration for step in range(1, duration + 1))
+    return tuple((1 - end) * before + end * after for end in ends)
 
 
 def _shuffle(rows: Rows, seed: Seed) -> Rows:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.data.partition.stratified_sample import draw_stratified
+from overheard.data.draws import draw_stratified
 
 
 class LabelSplit(Split):

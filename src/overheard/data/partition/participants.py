@@ -109,6 +109,31 @@ def permute_examples(client_rows: Sequence[Rows], seed: Seed) -> tuple[Rows, ...
     return tuple(torch.split(permuted, [len(client_rows[index]) for index in order.tolist()]))
 
 
+def draw_background(
+    dataset: Dataset,
+    unused: Bool[Tensor, " examples"],
+    client_rows: tuple[Rows, ...],
+    count: int | None,
+    seed: Seed,
+) -> Rows:
+    """Draw rows of users who take no part, if the data set has no public examples."""
+    if dataset.background is not None or count is None:
+        return torch.zeros(0, dtype=torch.long)
+    if dataset.users is None:
+        raise PlanError(
+            "background: the data set has no public examples, and names no users from whom "
+            "they could be drawn: leave background out"
+        )
+    present = dataset.users[torch.cat(client_rows)]
+    available = (unused & ~torch.isin(dataset.users, present)).nonzero().flatten()
+    if len(available) < count:
+        raise PlanError(
+            f"background: {count} public examples are needed, but users who take no part have "
+            f"{len(available)}: lower background, or take fewer clients"
+        )
+    return available[torch.randperm(len(available), generator=seed.generator())[:count]]
+
+
 def _select_known(
     taking_part: Sequence[int],
     priors: Mapping[int, Rows],

@@ -13,24 +13,26 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
+from overheard.data.content_hash import hash_contents
 from overheard.data.dataset import Dataset
-from overheard.data.partition.candidates import CandidateSet, CandidateSettings
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    ReservedExamples,
+from overheard.data.draws import check_availability
+from overheard.data.partition.candidates import CandidateSet, CandidateSettings, add_canaries
+from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
+from overheard.data.partition.first_round import (
     SplitSettings,
-    add_canaries,
-    reserve_examples,
+    draw_first_chunks,
     split_among_clients,
     users_of_clients,
 )
-from overheard.data.partition.data_timeline import DataTimeline, draw_timeline
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.label_split import LabelSplit
-from overheard.data.partition.natural_draws import draw_first_chunks
+from overheard.data.partition.reserved_examples import (
+    AuxiliarySize,
+    ReservedExamples,
+    reserve_examples,
+)
 from overheard.data.partition.schedule import Schedule
 from overheard.data.partition.split_again import split_again, without_rows
-from overheard.data.partition.stratified_sample import check_availability
 
 MAX_ATTEMPTS = 20
 """Permutations of users that are tried until each has enough examples for the schedule."""
@@ -83,10 +85,18 @@ def redraw_label_counts(
         PlanError: if the examples are too few for most partitions.
 
     """
+    contents = hash_contents(dataset)
 
     def reserve(own_seed: Seed) -> ReservedExamples:
         return reserve_examples(
-            dataset, split_settings, clients, auxiliary, own_seed, known_users, candidates
+            dataset,
+            contents,
+            clients=clients,
+            smallest=split_settings.sizes[0],
+            auxiliary=auxiliary,
+            seed=own_seed,
+            known_users=known_users,
+            candidates=candidates,
         )
 
     reserved = reserve(seed)

@@ -1,17 +1,24 @@
 """When clients replace their examples, and when their distributions shift."""
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Literal
 
+import torch
 from annotated_types import Ge, Lt
+from jaxtyping import Float
+from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.settings import Positive, Settings, Share
-from overheard.data.partition.composition import checked_weights, normalised_shares
 
 MAX_CLIENTS = 1_000_000
 """More clients than any data set has examples for; listing them would fill the memory."""
+
+SUM_TOLERANCE = 0.01
+"""How far the sum of rounded shares may differ from 1 (percentages: 1 from 100)."""
 
 Draws = Literal["natural", "exact"]
 """How the label counts of new examples are decided.
@@ -54,13 +61,25 @@ class DataShift(Settings):
         """Refuse settings that exclude each other."""
         if self.weights is not None and (self.shares is not None or self.new_user):
             raise PlanError(
-                f"{self._description}: weights rescale the shares that the client holds, so "
+                f"{self.description}: weights rescale the shares that the client holds, so "
                 "they cannot be combined with shares or new_user: leave out one of them"
             )
-        if self.shares is not None:
-            normalised_shares(self.shares, f"{self._description}: the shares")
-        if self.weights is not None:
-            checked_weights(self.weights, f"{self._description}: the weights")
+        # Reading them checks them.
+        _ = self.shares_after, self.factors
+
+    @property
+    def shares_after(self) -> Float[Tensor, " classes"] | None:
+        """The label shares after the shift, with sum 1; None = they are not given."""
+        if self.shares is None:
+            return None
+        return normalised_shares(self.shares, f"{self.description}: the shares")
+
+    @property
+    def factors(self) -> Float[Tensor, " classes"] | None:
+        """What the label shares are multiplied by; None = they are not."""
+        if self.weights is None:
+            return None
+        return checked_weights(self.weights, f"{self.description}: the weights")
 
     @property
     def last_round(self) -> int:
@@ -74,8 +93,25 @@ class DataShift(Settings):
         return not has_new_labels and not self.distortion and not self.new_user
 
     @property
-    def _description(self) -> str:
+    def description(self) -> str:
+        """The client and the round, for error messages."""
         return f"the shift of client {self.client} in round {self.round}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundExchanges:
+    """The exchanges of one round.
+
+    Args:
+        starting: the shifts that start, by client.
+        is_refresh: whether all clients get fresh examples, but those in the middle of a shift.
+        own_draws: which draws decide the exchanges: see `Schedule`.
+
+    """
+
+    starting: Mapping[int, DataShift]
+    is_refresh: bool
+    own_draws: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +156,16 @@ class Schedule(Settings):
                     f"and {later.round}: drop one of them, or make the first take fewer rounds"
                 )
 
-    def is_refresh_round(self, number: int) -> bool:
-        """Return whether clients get fresh examples in this round."""
-        if self.refresh_every is None or number == 0:
-            return False
-        return number % self.refresh_every == 0
-
-    def shifts_starting_in(self, number: int) -> dict[int, DataShift]:
-        """Return the shifts that start in this round, by client."""
-        return {shift.client: shift for shift in self.shifts if shift.round == number}
+    def by_round(self) -> tuple["RoundExchanges", ...]:
+        """Return the exchanges of each round; there are none in round 0."""
+        return tuple(
+            RoundExchanges(
+                {shift.client: shift for shift in self.shifts if shift.round == number},
+                bool(number and self.refresh_every and number % self.refresh_every == 0),
+                self.own_draws if number >= self.own_draws_from else 0,
+            )
+            for number in range(self.rounds)
+        )
 
     @property
     def has_exchanges(self) -> bool:
@@ -161,3 +198,46 @@ class Schedule(Settings):
                 (shift.round for shift in self.shifts if not shift.is_refresh), default=0
             ),
         )
+
+
+def normalised_shares(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
+    """Return these shares or percentages, scaled to sum to 1.
+
+    Args:
+        numbers: 0 or more each, with a sum of 1 or 100, give or take 1 %.
+        place: where they come from, for the error message.
+
+    Raises:
+        PlanError: if they are neither shares nor percentages.
+
+    """
+    total = math.fsum(numbers)
+    # NaN fails every comparison, so it is refused too.
+    is_normalised = any(
+        abs(total / expected - 1) <= SUM_TOLERANCE + 1e-9 for expected in (1, 100)
+    )
+    if not is_normalised or not all(number >= 0 for number in numbers):
+        raise PlanError(
+            f"{place} must be 0 or more each and sum to 1 or to 100, got {tuple(numbers)} "
+            f"with sum {total:g}"
+        )
+    return torch.tensor([number / total for number in numbers], dtype=torch.float64)
+
+
+def checked_weights(numbers: Sequence[float], place: str) -> Float[Tensor, " classes"]:
+    """Return these label weights as a tensor; shares are multiplied by them.
+
+    Args:
+        numbers: 0 or more each, not all 0.
+        place: where they come from, for the error message.
+
+    Raises:
+        PlanError: if they are not valid weights.
+
+    """
+    if not all(0 <= number < math.inf for number in numbers) or not any(numbers):
+        raise PlanError(
+            f"{place} must be 0 or more each and not all 0, got {tuple(numbers)}: give one "
+            "weight per label, 1 for a label whose relative frequency is to stay"
+        )
+    return torch.tensor(numbers, dtype=torch.float64)

@@ -10,8 +10,8 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 from overheard.data.dataset import Dataset
-from overheard.data.partition.data_partition import SplitSettings, split_by_sizes
-from overheard.data.partition.stratified_sample import draw_stratified
+from overheard.data.draws import draw_stratified
+from overheard.data.partition.first_round import SplitSettings, split_by_sizes
 
 MAX_ATTEMPTS = 100
 """Draws of the split, until labels can be renumbered so that kept ones are as they are."""

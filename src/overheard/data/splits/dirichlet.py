@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.data.apportion import apportion, apportion_array
+from overheard.data.draws import apportion, apportion_array
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
 

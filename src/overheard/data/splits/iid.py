@@ -10,10 +10,9 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.settings import Share
-from overheard.data.apportion import ROUNDING_TOLERANCE, apportion
+from overheard.data.draws import ROUNDING_TOLERANCE, apportion, check_availability
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
-from overheard.data.partition.stratified_sample import check_availability
 
 UNBALANCED_HINT = "set balanced = false in the split to follow the shares of the data, or "
 

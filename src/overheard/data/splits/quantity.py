@@ -10,7 +10,7 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
-from overheard.data.apportion import apportion
+from overheard.data.draws import apportion
 from overheard.data.partition.check_pool import check_pool
 from overheard.data.partition.label_split import LabelSplit
 

@@ -10,10 +10,9 @@ from torch import Tensor
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.data.apportion import apportion
+from overheard.data.draws import apportion, draw_stratified
 from overheard.data.partition.check_pool import check_pool
-from overheard.data.partition.composition import normalised_shares
-from overheard.data.partition.stratified_sample import draw_stratified
+from overheard.data.partition.schedule import normalised_shares
 
 
 @final

@@ -16,9 +16,9 @@ from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
-from overheard.data.apportion import apportion
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.mnist import FashionMnist, Mnist
+from overheard.data.draws import apportion
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.initialization import initial_weights
 from overheard.learning.model import Model

@@ -1,14 +1,18 @@
-"""Stratified samples from a pool, disjoint between clients."""
+"""Draws of examples: how many of each label, and which, disjoint between clients."""
 
 from typing import final
 
+import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
+
+ROUNDING_TOLERANCE = 1e-9
+"""A float64 number of examples closer than this to a whole number counts as that number."""
 
 
 @final
@@ -40,6 +44,81 @@ class ScarceLabelError(PlanError):
             f"left: {self.hint}take fewer or smaller clients, fewer rounds with fresh "
             "examples, fewer auxiliary examples, or a composition with less of that label"
         )
+
+
+def apportion(weights: Float[Tensor, " parts"], total: int) -> Int[Tensor, " parts"]:
+    """Divide `total` into whole numbers by these weights: the method of largest remainders.
+
+    Each part gets its exact share, rounded down or up. Among equal remainders the first wins.
+
+    >>> apportion(torch.tensor([0.5, 0.3, 0.2]), 9).tolist()
+    [4, 3, 2]
+
+    Raises:
+        ValueError: if a weight is negative or all are 0.
+
+    """
+    return torch.from_numpy(apportion_array(weights.double().numpy(), total))
+
+
+def apportion_array(
+    weights: Float[np.ndarray, " parts"], total: int
+) -> Int[np.ndarray, " parts"]:
+    """Divide `total` as `apportion` does; a third of the time that torch takes for few parts.
+
+    Raises:
+        ValueError: if a weight is negative or all are 0.
+
+    """
+    whole = float(weights.sum())
+    if not (weights >= 0).all() or not 0 < whole < float("inf"):
+        raise ValueError(f"weights must be 0 or more and not all 0, got {weights.tolist()}")
+    exact = weights / whole * total
+    # Shares such as 0.1 * 30 miss a whole number only by rounding, so they count as it.
+    nearest = exact.round()
+    exact = np.where(np.abs(exact - nearest) < ROUNDING_TOLERANCE, nearest, exact)
+    floor = np.floor(exact)
+    left = total - int(floor.sum())
+    if left:
+        floor[np.argsort(floor - exact, kind="stable")[:left]] += 1
+    return floor.astype(np.int64)
+
+
+def draw_counts(
+    shares: Float[Tensor, " strata"], size: int, seed: Seed
+) -> Int[Tensor, " strata"]:
+    """Draw the count of each stratum among `size` examples: one multinomial draw.
+
+    Args:
+        shares: 0 or more each, not all 0; they are scaled to sum to 1.
+        size: the number of examples.
+        seed: the seed of the draw.
+
+    """
+    exact = shares.double()
+    probabilities = (exact / exact.sum()).numpy()
+    return torch.from_numpy(seed.numpy().multinomial(size, probabilities))
+
+
+def draw_rows(
+    strata: Int[Tensor, " examples"],
+    counts: Int[Tensor, "clients strata"],
+    classes: int,
+    seed: Seed,
+) -> tuple[Rows, ...]:
+    """Draw rows for natural counts, see `draw_stratified`.
+
+    Raises:
+        PlanError: if a stratum has too few examples. The counts vary by chance, so they may
+            need more of a label than exact ones do.
+
+    """
+    try:
+        return draw_stratified(strata, counts, classes, seed)
+    except PlanError as error:
+        raise PlanError(
+            f"{error}; label counts vary by chance here: data.exchanges = 'exact' keeps them"
+        ) from error
 
 
 def draw_stratified(

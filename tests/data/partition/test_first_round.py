@@ -1,12 +1,7 @@
 """Counts are multinomial draws of the label shares; worked by hand or against scipy."""
 
-from collections import Counter
-
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import multinomial
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -15,13 +10,9 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    DataPartition,
-    SplitSettings,
-    draw_partition,
-)
-from overheard.data.partition.natural_draws import draw_counts, draw_first_chunks
+from overheard.data.partition.data_partition import DataPartition, draw_partition
+from overheard.data.partition.first_round import SplitSettings, draw_first_chunks
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import DataShift, Schedule
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.iid import Iid
@@ -54,27 +45,6 @@ def firsts(partition: DataPartition, place: int) -> list[int]:
     """Return how many of a client's examples have label 0, by round."""
     rows = (partition.pool.labels[held[place]] for held in partition.rows)
     return [int((labels == 0).sum()) for labels in rows]
-
-
-def test_counts_are_multinomial() -> None:
-    # Three examples of shares .5 and .5: 3, 2, 1 or 0 of the first in 1, 3, 3, 1 of 8 draws.
-    drawn = Counter(
-        int(draw_counts(torch.tensor([2.0, 2.0]), 3, Seed(seed))[0]) for seed in range(4000)
-    )
-    expected = multinomial(3, [0.5, 0.5])
-    for first in range(4):
-        share = drawn[first] / 4000
-        assert share == pytest.approx(expected.pmf([first, 3 - first]), abs=0.03)
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.integers(0, 50))
-def test_counts_add_up_and_a_label_without_share_gets_none(
-    weights: list[int], size: int
-) -> None:
-    shares = torch.tensor([*weights, 1], dtype=torch.float64)
-    counts = draw_counts(shares, size, Seed(1))
-    assert int(counts.sum()) == size
-    assert bool((counts[shares == 0] == 0).all())
 
 
 @pytest.mark.slow
