@@ -126,7 +126,7 @@ def bound_epsilon_by_thresholds(
     It bounds the epsilon of single records, and so that of all data of a client, which contain
     them. Records are assumed to be independent given the models; canaries need not be with
     `epsilon.guess_bound`. Members and non-members are assumed to be exchangeable
-    (`auditing.exchangeability`). The bound is conservative: a non-member counts once per run,
+    (`auditing.run_records`). The bound is conservative: a non-member counts once per run,
     even if several clients are targets. With n records of each kind it never exceeds log(n /
     3.7), and a stronger attack may prove more: a small bound is no proof of privacy.
 

@@ -287,7 +287,7 @@ class ArmRun:
         seconds: time of the training; None if not measured, as for a recording. It differs
             between equal runs, so it is not compared.
         are_records_exchangeable: whether members and non-members among the candidate records
-            are exchangeable; see `auditing.exchangeability`.
+            are exchangeable; see `auditing.run_records`.
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
         has_truth: whether the ground truth is known, so that claims can be scored.
