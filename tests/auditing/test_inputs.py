@@ -19,7 +19,7 @@ from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.splits.quantity import Quantity
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.plans.plan import ThreatPlan
-from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
+from overheard.questions.label_shares.statistics.re_paired_shares import redrawn_share_fits
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from tests.auditing.conftest import HERE, inputs_for
 from tests.auditing.plans import (

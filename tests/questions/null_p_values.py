@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from overheard.statistics.max_t import adjusted_p_values
+from overheard.statistics.permutation_test import adjusted_p_values
 
 AUDITS = 200
 """Synthetic audits. Of 200, a correct test says "leaks" in at most 13 with 99.9 %, and has a

@@ -9,9 +9,8 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
-from overheard.findings.re_paired_fits import RePairedFits
 from overheard.plans.registries import questions
-from overheard.statistics.max_t import adjusted_p_values
+from overheard.statistics.permutation_test import RePairedFits, adjusted_p_values
 from tests.auditing.identity_findings import identity_run
 from tests.auditing.shift_findings import peak_findings
 from tests.report.user_audits import sender_findings

@@ -158,3 +158,12 @@ def _gain_over(value: Estimate, guess: float, better: Better) -> Estimate:
 
 def _mean(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
+
+
+def planned_by_attack(findings: Sequence[Finding]) -> Mapping[str, Sequence[Finding]]:
+    """Return the checked findings of the planned runs, by attack; an attack may have none."""
+    by_attack: dict[str, list[Finding]] = {finding.cell.attack: [] for finding in findings}
+    for finding in findings:
+        if finding.is_checked and not finding.cell.is_control:
+            by_attack[finding.cell.attack].append(finding)
+    return by_attack

@@ -18,10 +18,10 @@ from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import Measure
 from overheard.findings.planned_sizes import PlannedSizes
-from overheard.findings.re_paired_fits import RePairedFits, no_test
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_verdict import TargetKind
 from overheard.statistics.estimate import Estimate
+from overheard.statistics.permutation_test import RePairedFits, no_test
 
 C = TypeVar("C", bound=Claim)
 

@@ -7,7 +7,7 @@ import pytest
 
 from overheard.core.seeds import Seed
 from overheard.questions.same_sender.statistics.re_paired_senders import linkage_fits, pair_fits
-from overheard.statistics.re_pairing import re_pairings
+from overheard.statistics.permutation_test import re_pairings
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
 ROUNDS, SENDERS = 4, 5

@@ -9,9 +9,8 @@ import pytest
 from overheard.core.parties import SERVER
 from overheard.core.seeds import Seed
 from overheard.findings.finding import Cell, ClaimRow, Finding
-from overheard.findings.re_paired_fits import RePairedFits
 from overheard.plans.registries import questions
-from overheard.statistics.max_t import adjusted_p_values
+from overheard.statistics.permutation_test import RePairedFits, adjusted_p_values
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
 ROUNDS = 3

@@ -39,7 +39,7 @@ class AttributeScorer(Scorer[Attribute]):
     attacker's known users, with 1 added to each count (Laplace); `uniform` has equal
     probabilities. If no known user has the true value, neither guess includes it.
 
-    The balanced accuracy uses all targets: see `statistics.attribute_rows`.
+    The balanced accuracy uses all targets: see the question's `summary_rows`.
     """
 
     name: ClassVar[str] = "attribute"

@@ -15,12 +15,14 @@ from overheard.core.truth import GroundTruth
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
-from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.measures import MEASURES
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
-from overheard.questions.label_shares.statistics.re_paired_shares import re_pair_shares
-from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
+from overheard.questions.label_shares.statistics.re_paired_shares import (
+    re_pair_shares,
+    redrawn_share_fits,
+)
+from overheard.statistics.permutation_test import RePairedFits
 
 
 @final

@@ -11,14 +11,13 @@ from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
-from overheard.findings.re_paired_fits import RePairedFits
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.measures import MEASURES
 from overheard.questions.membership.scorer import MembershipScorer
 from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
 from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.re_pairing import MOST_ENUMERATED
+from overheard.statistics.permutation_test import MOST_ENUMERATED, RePairedFits
 
 
 @final

@@ -9,17 +9,17 @@ from typing import final
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.findings.controlled_findings import control_mean
+from overheard.findings.controlled_findings import control_mean, group_with_controls, pair_rows
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
-from overheard.findings.re_paired_fits import RePairedFits
 from overheard.findings.score_row import ScoreRow
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.same_sender.measures import MEASURES
 from overheard.questions.same_sender.scorer import SameSenderScorer
 from overheard.questions.same_sender.statistics.re_paired_senders import re_pair_senders
-from overheard.questions.same_sender.statistics.same_sender_rows import same_sender_rows
+from overheard.questions.same_sender.statistics.sender_pairs import collect_sender_pairs
+from overheard.statistics.permutation_test import RePairedFits
 
 ENOUGH_CLIENTS = 8
 """Clients whose permutations are more than can be enumerated; more make no difference."""
@@ -54,7 +54,16 @@ class SameSenderQuestion(Question[SameSender]):
 
     def summary_rows(self, findings: Sequence[Finding], seed: Seed) -> Sequence[ScoreRow]:
         """Return rows on how well pairs from one sender are distinguished from other pairs."""
-        return same_sender_rows(findings, seed)
+        return tuple(
+            row
+            for comparison in group_with_controls(findings)
+            for row in pair_rows(
+                comparison,
+                collect_sender_pairs(comparison.planned),
+                collect_sender_pairs(comparison.control),
+                comparison.interval_seed(seed),
+            )
+        )
 
     def re_paired_fits(
         self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed

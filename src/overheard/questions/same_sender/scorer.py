@@ -28,7 +28,7 @@ class SameSenderScorer(Scorer[SameSender]):
       It is defined only if some compared targets come from the same sender and some do not.
 
     Rows that classify pairs by one threshold use all targets of a run: see
-    `statistics.same_sender_rows`.
+    the question's `summary_rows`.
     """
 
     name: ClassVar[str] = "same_sender"

@@ -9,23 +9,25 @@ import numpy as np
 from jaxtyping import Float
 
 from overheard.core.seeds import Seed
-from overheard.findings.re_paired_fits import re_pair_runs, re_pair_units
-from overheard.questions.identity.statistics.re_paired_identities import identity_fits
-from overheard.questions.label_shares.statistics.share_fits import redrawn_share_fits
+from overheard.questions.identity.question import identity_fits
+from overheard.questions.label_shares.statistics.re_paired_shares import redrawn_share_fits
 from overheard.questions.membership.statistics.re_paired_owners import (
     NON_MEMBER,
     membership_fits,
     record_ranks,
 )
 from overheard.questions.same_sender.statistics.re_paired_senders import linkage_fits, pair_fits
-from overheard.questions.shift.statistics.re_paired_shifts import flipped_fits
-from overheard.statistics.estimate import FEWEST_RUNS
-from overheard.statistics.judgement import VERDICT_LEVEL
-from overheard.statistics.max_t import adjusted_p_values
-from overheard.statistics.person_pairings import group_by_runs
-from overheard.statistics.re_pairing import re_drawn_runs
+from overheard.questions.shift.question import flipped_fits
+from overheard.statistics.estimate import FEWEST_RUNS, are_below, estimate_strongest
+from overheard.statistics.permutation_test import (
+    VERDICT_LEVEL,
+    adjusted_p_values,
+    group_by_runs,
+    re_drawn_runs,
+    re_pair_runs,
+    re_pair_units,
+)
 from overheard.statistics.run_means import estimate_mean
-from overheard.statistics.selection import are_below, estimate_strongest
 
 Kind = Literal["shares", "people", "linkage", "records", "shift"]
 """What is claimed. shares: label shares, compared with partitions drawn anew; people: users who
@@ -239,7 +241,7 @@ def _draw_people(cell: AuditCell, seed: Seed) -> Drawn:
     scores = (of_person + noise).reshape(cell.attacks, -1, people)
     numbers = np.tile(np.repeat(np.arange(people), targets), runs)
     run = np.repeat(np.arange(runs), people * targets)
-    fits = identity_fits(scores, numbers, run, np.arange(people))
+    fits = np.stack([identity_fits(one, numbers, run, np.arange(people)) for one in scores])
     groups = group_by_runs(numbers, run, people)
     re_paired = re_pair_units(fits, groups, range(people), seed.child("pairings"))
     return Drawn(re_paired.fits, np.zeros(cell.attacks))

@@ -10,7 +10,7 @@ from overheard.questions.membership.statistics.re_paired_owners import (
     membership_fits,
     record_ranks,
 )
-from overheard.statistics.re_pairing import re_pairings
+from overheard.statistics.permutation_test import re_pairings
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
 

@@ -14,7 +14,6 @@ from overheard.findings.controlled_findings import (
     pair_rows,
 )
 from overheard.findings.finding import Cell, Finding
-from overheard.findings.re_paired_fits import number_values
 from overheard.findings.score_row import CONTROL_NAME, ScoreRow
 from overheard.questions.identity.statistics.open_set import (
     detection_identification_rate,
@@ -33,6 +32,7 @@ from overheard.statistics.estimate import (
     Estimate,
     convert_estimate,
 )
+from overheard.statistics.permutation_test import number_values
 from overheard.statistics.run_means import estimate_gain, estimate_mean
 
 PUBLISHED_ATTACK = "reidentify_mlp"

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from overheard.core.seeds import Seed
+from overheard.findings.controlled_findings import planned_by_attack
 from overheard.findings.finding import ArmRun, Finding, RecordExchange
-from overheard.findings.re_paired_fits import (
+from overheard.statistics.permutation_test import (
     RePairedFits,
     count_arrangements,
     no_test,
-    planned_by_attack,
     re_pair_runs,
     smallest_p_value,
 )

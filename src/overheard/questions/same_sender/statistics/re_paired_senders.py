@@ -9,13 +9,13 @@ from jaxtyping import Float, Int
 
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.findings.controlled_findings import planned_by_attack
 from overheard.findings.finding import Finding
-from overheard.findings.re_paired_fits import (
+from overheard.statistics.permutation_test import (
     RePairedFits,
     count_values,
     no_test,
     number_values,
-    planned_by_attack,
     re_pair_runs,
     smallest_p_value,
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.shift.statistics.re_paired_shifts import flipped_fits
-from overheard.statistics.re_pairing import re_drawn_runs
+from overheard.questions.shift.question import flipped_fits
+from overheard.statistics.permutation_test import re_drawn_runs
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from overheard.auditing import threat_results
-from overheard.auditing.threat_results import with_verdicts
-from overheard.auditing.threat_verdicts import NO_GUESS
+from overheard.auditing.threat_results import NO_GUESS, with_verdicts
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.scorer import Score
 from overheard.findings.audit import Audit

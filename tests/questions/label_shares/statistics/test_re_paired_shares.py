@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.statistics.share_fits import (
+from overheard.questions.label_shares.statistics.re_paired_shares import (
     redrawn_share_fits,
     share_fits,
 )
-from overheard.statistics.pairing_sums import sum_over_pairings
-from overheard.statistics.re_pairing import re_pairings
+from overheard.statistics.permutation_test import re_pairings, sum_over_pairings
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
 

@@ -1,1 +1,0 @@
-"""Statistics of this question's findings over runs."""
