@@ -13,7 +13,6 @@ from overheard.findings.document import read_findings
 from overheard.plans.plan import ArmPlan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.report.exports import as_csv, as_json
-from overheard.report.page import render_page
 from overheard.report.release.left_out import ReleaseSettings
 from overheard.report.release.released_findings import (
     client_names,
@@ -90,7 +89,7 @@ def test_files_name_whom_it_is_about(found: Audit) -> None:
     ] * 3
     assert rows[-1]["targets"] == [rows[-1]["target"]]
     assert ",cohort," in as_csv(found)
-    assert "all clients together" in render_page(found).replace("\u00a0", " ")
+    assert "client 0, client 1 and client 2 together" in found.findings[0]._repr_html_()
 
 
 def test_a_release_renames_whom_it_is_about(found: Audit, tmp_path: Path) -> None:

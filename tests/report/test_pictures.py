@@ -14,6 +14,7 @@ import torch
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Picture
 from overheard.core.errors import ClaimError
+from overheard.core.parties import client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ClaimRow, Finding
 from overheard.report.exports import as_csv, as_json
@@ -49,6 +50,17 @@ def test_the_page_has_claimed_and_true_pictures(shown: Audit) -> None:
     assert red[..., :3].tolist() == [[[pytest.approx(0.2), 0, 0]]]
     assert grey.shape[:2] == (2, 3)
     assert float(grey.min()) == 1.0
+
+
+def test_titles_name_the_targets_of_a_joint_claim_or_their_number(shown: Audit) -> None:
+    joint, *_ = shown.findings
+    for targets, title in (
+        ((client(0), client(2)), "client 0 and client 2 together"),
+        (tuple(map(client, range(7))), "7 clients together"),
+    ):
+        page = render_pictures(replace(shown, findings=(replace(joint, targets=targets),)))
+        assert f"Claimed of {title}" in page
+        assert f"True of {title}" in page
 
 
 def test_the_page_escapes_names_and_may_load_nothing(shown: Audit) -> None:

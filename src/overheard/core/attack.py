@@ -49,7 +49,8 @@ class Attack(Settings, ABC, Generic[C]):
 
     is_joint: ClassVar[bool] = False
     """Whether it makes one claim about all targets together, such as which of them holds a
-    record. `infer` then returns this claim under the name `COHORT`."""
+    record. `infer` then returns this claim under the name `COHORT`. `Claim.numbers` states the
+    order of its numbers."""
 
     def training_source(self) -> TrainingSource:
         """Return whose updates the attack is trained on, with these settings."""

@@ -24,7 +24,12 @@ class Claim(ABC):
 
     @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """Return the claim as plain numbers, for findings and charts."""
+        """Return the claim as plain numbers, for findings and charts.
+
+        The claim, the true claim and all guesses give them in one order. A joint claim with a
+        number for each target gives them in the order of the targets that `Attack.infer` gets,
+        which findings list, too. It has the targets as a field, so that the scorer knows them.
+        """
 
     def interval(self) -> "Interval | None":
         """Return an interval for each number, at level `INTERVAL_LEVEL`; None = not given."""

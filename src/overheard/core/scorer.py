@@ -85,8 +85,12 @@ class Scorer(ABC, Generic[C]):
     ) -> C:
         """Return the true claim about a target for these rounds.
 
+        The target of a joint claim is `COHORT`, as it is of a claim about the cohort; whom the
+        joint claim is about is a field of it.
+
         From `claim`, only its subject is used, where the question leaves that open: which
-        attribute it is about, or which other parties the target is compared with.
+        attribute it is about, which other parties the target is compared with, or which targets
+        it is about.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ import numpy as np
 
 from overheard.drawing.figures import ReportTable
 from overheard.findings.finding import Finding
-from overheard.findings.names import make_printable, name_target
+from overheard.findings.names import make_printable, name_targets
 from overheard.findings.number_format import NO_NUMBER, format_number, format_percent
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.unchecked_claims import attacks_with_claims, select_claims
@@ -40,7 +40,7 @@ def _table(
         f"{UNCHECKED}: {where}{more}",
         ("Target", "Claim"),
         tuple(
-            (name_target(one.target, threat_result.observers), claim_in_words(one))
+            (name_targets(one.targets, threat_result.observers), claim_in_words(one))
             for one in claims[:MAX_TARGETS]
         ),
         2,

@@ -7,7 +7,7 @@ from typing import final
 
 from overheard.core.parties import Party
 from overheard.core.scorer import Score
-from overheard.findings.names import name_target
+from overheard.findings.names import name_targets
 from overheard.findings.number_format import NO_NUMBER, SPACE, Measure
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
@@ -94,5 +94,5 @@ def best_target_sentences(
         if threat_result.verdict == "leaks"
         else f"; among {len(results)} clients, some score well by chance"
     )
-    name = name_target(best, threat_result.observers)
+    name = name_targets((best,), threat_result.observers)
     return (f"Best result: {name}, {value}{guess}{chance}.",)

@@ -14,7 +14,7 @@ from overheard.findings.control_draws import ControlDraws
 from overheard.findings.html import html_table, short_number
 from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem
-from overheard.findings.names import make_printable, name_observers, name_party
+from overheard.findings.names import make_printable, name_observers, name_targets
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import TargetKind
 from overheard.findings.traffic import Traffic
@@ -204,7 +204,7 @@ class Finding:
         cell = self.cell
         return html_table(
             f"{cell.attack} by {name_observers(cell.observers)}, about "
-            f"{name_party(self.target)}, "
+            f"{name_targets(self.targets, cell.observers)}, "
             f"{cell.arm}, seed {cell.seed}",
             ("score", "value", "better", "best guess", "gain"),
             [

@@ -14,6 +14,9 @@ from overheard.core.parties import (
     joining_round,
 )
 
+MAX_NAMED = 4
+"""Most targets of a claim that a sentence names."""
+
 
 def make_printable(text: str) -> str:
     r"""Return the text on one line, with unprintable characters as escape sequences.
@@ -73,9 +76,11 @@ def name_observers(observers: Sequence[Party]) -> str:
     >>> name_observers((Party("server"), Party("client/3")))
     'the server and client 3 together'
     """
-    if not observers:
-        return "nobody"
-    *others, last = map(name_party, observers)
+    return _name_together(observers) if observers else "nobody"
+
+
+def _name_together(parties: Sequence[Party]) -> str:
+    *others, last = map(name_party, parties)
     return f"{', '.join(others)} and {last} together" if others else last
 
 
@@ -88,15 +93,21 @@ def name_other_clients(observers: Sequence[Party]) -> str:
     return "the other clients" if any(map(is_client, observers)) else "the cohort"
 
 
-def name_target(target: Party, observers: Sequence[Party]) -> str:
-    """Return the name of a target, as seen by these observers, for use in a sentence.
+def name_targets(targets: Sequence[Party], observers: Sequence[Party]) -> str:
+    """Return the name of a claim's targets, as seen by these observers, for use in a sentence.
 
-    >>> name_target(COHORT, (Party("client/3"),)), name_target(COHORT, (Party("server"),))
+    Of more than `MAX_NAMED` targets it gives the number.
+
+    >>> name_targets((COHORT,), (Party("client/3"),)), name_targets((COHORT,), (SERVER,))
     ('the other clients together', 'all clients together')
+    >>> name_targets((Party("client/0"), Party("client/2")), (SERVER,))
+    'client 0 and client 2 together'
     """
-    if target == COHORT and any(map(is_client, observers)):
+    if tuple(targets) == (COHORT,) and any(map(is_client, observers)):
         return f"{name_other_clients(observers)} together"
-    return name_party(target)
+    if len(targets) > MAX_NAMED:
+        return f"{len(targets)} clients together"
+    return _name_together(targets)
 
 
 def possessive(name: str) -> str:

@@ -12,7 +12,7 @@ import torch
 from overheard.core.claims import Picture
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Finding
-from overheard.findings.names import make_printable, name_observers, name_target
+from overheard.findings.names import make_printable, name_observers, name_targets
 from overheard.report.template import load_template
 
 PICTURES_FILE = "pictures.html"
@@ -81,7 +81,7 @@ def _attack(cell: Cell, findings: Sequence[Finding]) -> _AttackPictures:
 
 
 def _rows(finding: Finding) -> Iterator[_PictureRow]:
-    target = name_target(finding.target, finding.cell.observers)
+    target = name_targets(finding.targets, finding.cell.observers)
     yield _row(f"Claimed of {target}", finding.claimed.pictures)
     if finding.true is not None and finding.true.pictures:
         yield _row(f"True of {target}", finding.true.pictures)

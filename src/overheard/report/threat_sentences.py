@@ -16,7 +16,7 @@ from overheard.findings.names import (
     make_printable,
     name_observers,
     name_other_clients,
-    name_target,
+    name_targets,
     possessive,
 )
 from overheard.findings.number_format import NO_NUMBER, format_percent
@@ -160,7 +160,7 @@ def _target_possessive(threat_result: ThreatResult, attack_result: AttackResult)
     if len(targets) > 1:
         return "each client's"
     (only,) = targets
-    return possessive(name_target(only, threat_result.observers))
+    return possessive(name_targets((only,), threat_result.observers))
 
 
 def _attack_sentence(threat_result: ThreatResult) -> str:

@@ -23,7 +23,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.names import (
     make_printable,
     name_other_clients,
-    name_target,
+    name_targets,
     shorten_attack_names,
 )
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number, format_percent
@@ -97,7 +97,7 @@ class LabelSharesPages(QuestionPages):
         _, one, label, claimed, guessed = max(shares, key=lambda share: share[0])
         attack = make_printable(threat_result.labels[one.cell.attack].partition("(")[0])
         name = make_printable(classes[label]) if label < len(classes) else str(label)
-        whose = name_target(one.target, threat_result.observers)
+        whose = name_targets(one.targets, threat_result.observers)
         return (
             f"For example, the attack {attack} states that {format_percent(claimed)} of the "
             f"data of {whose} are of class “{name}”. A guess that never sees the run says "
@@ -260,7 +260,7 @@ def _claims_figure(
     label = make_printable(threat_result.labels[attack])
     where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"
     names = {
-        one.target: name_target(one.target, threat_result.observers) for one in shown_findings
+        one.target: name_targets(one.targets, threat_result.observers) for one in shown_findings
     }
     return ReportFigure(
         where,

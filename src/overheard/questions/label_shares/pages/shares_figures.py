@@ -14,7 +14,7 @@ from overheard.drawing.coverage import (
 from overheard.drawing.figures import Panel, ReportFigure, ReportTable
 from overheard.drawing.shares_chart import shares_chart, shares_legend
 from overheard.findings.finding import Finding
-from overheard.findings.names import make_printable, name_target
+from overheard.findings.names import make_printable, name_targets
 from overheard.findings.number_format import format_number
 from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
 
@@ -50,7 +50,7 @@ def _shares_figure(threat_result: ThreatResult, class_names: Sequence[str]) -> R
     )
     has_intervals = any(stated_interval(finding) is not None for finding in shown_findings)
     names = {
-        one.target: name_target(one.target, threat_result.observers) for one in shown_findings
+        one.target: name_targets(one.targets, threat_result.observers) for one in shown_findings
     }
     label = make_printable(attack_result.label)
     where = f"{make_printable(threat_result.arm)} · {threat_result.title} · {label}"

@@ -17,7 +17,7 @@ from overheard.drawing.legends import LegendEntry, make_legend
 from overheard.drawing.svg import ACCENT, INK, SOFT, inline_svg, name_values
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
-from overheard.findings.names import make_printable, name_target
+from overheard.findings.names import make_printable, name_targets
 from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.questions.shift.statistics.pairs import headline_draws
@@ -227,7 +227,8 @@ def _select_timelines(
         selected = sorted(run, key=lambda finding: finding.true_since is None)[:MAX_TARGETS]
     return [
         _DrawnTimeline(
-            f"{_capitalise(name_target(finding.target, observers))}, seed {finding.cell.seed}",
+            f"{_capitalise(name_targets(finding.targets, observers))}, "
+            f"seed {finding.cell.seed}",
             finding,
             finding.claimed.timeline,
             controls.get((finding.cell.seed, finding.target)),

@@ -26,7 +26,7 @@ from overheard.findings.finding import Finding
 from overheard.findings.names import (
     make_printable,
     name_observers,
-    name_target,
+    name_targets,
     shorten_attack_names,
 )
 from overheard.findings.number_format import NO_NUMBER, format_number
@@ -176,7 +176,7 @@ def example_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         if is_used > 0
     ]
     return (
-        f"For {name_target(best.target, threat_result.observers)}, {len(correct)} of the "
+        f"For {name_targets(best.targets, threat_result.observers)}, {len(correct)} of the "
         f"{len(best.claimed.candidates)} words that the attack lists are used, such as "
         f"{_quote(correct[:MOST_EXAMPLES])}.",
     )
