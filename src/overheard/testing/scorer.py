@@ -1,6 +1,6 @@
 """Contract tests for scorers and questions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from math import isclose
 from typing import Any, get_args
@@ -9,13 +9,16 @@ import torch
 from torch import Tensor
 
 from overheard.core.examples import Examples
-from overheard.core.facts import Facts
-from overheard.core.knowledge import Knowledge
+from overheard.core.facts import Fact, Facts
+from overheard.core.knowledge import Knowledge, KnownFact
 from overheard.core.parties import client
 from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.seeds import Seed
+from overheard.core.task import Task
 from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, TrueFact
+from overheard.data.dataset import Dataset
+from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.question import Control, Question
 from overheard.testing.require import require, require_part
 from overheard.testing.trial import QuestionChecks, checks_of
@@ -202,10 +205,53 @@ def check_question(question: Question[Any]) -> None:
         f"{question.name}: unknown control {question.control!r}: choose one of "
         f"{get_args(Control)}",
     )
+    _facts_have_makers(question)
     require(
         tuple(question.summary_rows((), Seed(0))) == (),
         f"{question.name}: `summary_rows` must return nothing for no findings",
     )
+
+
+# Any: each question has claims of its own.
+def _facts_have_makers(question: Question[Any]) -> None:
+    """Check that Overheard or the question makes each fact that it reads or gives."""
+    dataset, partition = _small_data()
+    true = question.make_true_facts(dataset, partition)
+    known = question.make_known_facts(dataset, partition, Seed(0))
+    _require_makers(question, "reads", TrueFact, "make_true_facts", true)
+    _require_makers(question, "gives", KnownFact, "make_known_facts", known)
+
+
+# Any: as above.
+def _require_makers(
+    question: Question[Any], named: str, base: type[Fact], maker: str, made: Sequence[Fact]
+) -> None:
+    kinds: tuple[type[Fact], ...] = getattr(question, named)
+    is_own_maker = getattr(type(question), maker) is not getattr(Question, maker)
+    for kind in kinds:
+        require(
+            issubclass(kind, base),
+            f"{question.name}: `{named}` has {kind.__name__}, which is no {base.__name__}",
+        )
+        require(
+            is_own_maker or kind.__module__.startswith("overheard.core."),
+            f"{question.name}: nothing makes the {kind.__name__} in `{named}`: return one from "
+            f"`{maker}`",
+        )
+    others = [type(fact).__name__ for fact in made if type(fact) not in kinds]
+    require(
+        not others,
+        f"{question.name}: `{maker}` returns a {' and a '.join(others)}, which `{named}` does "
+        "not have: add it there",
+    )
+
+
+def _small_data() -> tuple[Dataset, DataPartition]:
+    """Return six examples, and their partition among two clients in one round."""
+    examples = Examples(torch.arange(12.0).view(6, 2), torch.arange(6) % 2)
+    dataset = Dataset(examples, examples, Task((2,), ("a", "b")))
+    rows = ((torch.arange(2), torch.arange(2, 6)),)
+    return dataset, DataPartition(examples, rows, examples, examples, {})
 
 
 def truth_and_guesses(
