@@ -6,8 +6,10 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.core.parties import COHORT, NETWORK, RELEASE, SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Refusal
+from overheard.plans.registries import questions
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.first_page import untested_sentences
+from tests.golden.judgements import UNASKED
 from tests.runs.audits import FITS_BEST, shares_finding
 
 
@@ -17,8 +19,10 @@ def untested(audit: Audit) -> str:
 
 def test_questions_and_observers_that_were_not_asked_are_named(small: Audit) -> None:
     text = untested(small)
-    assert "whether a given record, such as a patient's, is among the training data" in text
-    assert "the share of each class" not in text  # this was asked
+    (unasked,) = [line for line in text.splitlines() if line.startswith(UNASKED)]
+    assert "whether a given record, such as a patient's, is among the training data" in unasked
+    assert "the share of each class" not in unasked  # this was asked
+    assert unasked.count("; ") == len(questions()) - 2
     assert "Observers not asked about: a client that takes part" in text
     assert len(untested_threats()) >= 5
     assert all(one.threat[1:] in text for one in untested_threats())
