@@ -98,8 +98,8 @@ def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
 LOST = {"party": "client/0", "rounds": [0, 1], "is_unrecorded": True, "reason": "NaN"}
 
 
-def joint_claim(*together: object, target: str = "cohort") -> JsonObject:
-    names = {"observers": ["client/0"], "target": target, "together": [*together]}
+def joint_claim(*targets: object, target: str = "cohort") -> JsonObject:
+    names = {"observers": ["client/0"], "target": target, "targets": [*targets]}
     return {**names, "scores": []}
 
 
@@ -303,15 +303,15 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     ),
     "a joint claim about one client twice": (
         lambda: document(findings=[joint_claim("client/1", "client/1")]),
-        "'together' has a value twice",
+        "'targets' has a value twice",
     ),
     "a joint claim about the server": (
         lambda: document(findings=[joint_claim("client/1", "server")]),
-        "'together' names server, which is no client under attack",
+        "'targets' names server, which is no client under attack",
     ),
     "a joint claim about an observer": (
         lambda: document(findings=[joint_claim("client/1", "client/0")]),
-        "'together' names client/0, which is no client under attack",
+        "'targets' names client/0, which is no client under attack",
     ),
     "a joint claim about no name of a client": (
         lambda: document(findings=[joint_claim("client/1", "../x")]),
@@ -319,11 +319,11 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
     ),
     "a joint claim about one client": (
         lambda: document(findings=[joint_claim("client/1")]),
-        "'together' names clients of a claim that is not about several",
+        "'targets' names clients of a claim that is not about several",
     ),
     "a joint claim that is about a single target": (
         lambda: document(findings=[joint_claim("client/1", "client/2", target="client/1")]),
-        "'together' names clients of a claim that is not about several",
+        "'targets' names clients of a claim that is not about several",
     ),
     "a joint claim about a number": (
         lambda: document(findings=[joint_claim("client/1", 2)]),

@@ -20,7 +20,7 @@ from overheard.findings.document_rows import (
     RunRow,
     SummaryRow,
     VerdictRow,
-    check_joint_claim,
+    check_targets,
 )
 from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.names import shorten
@@ -255,14 +255,14 @@ def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 def _check_names(finding: Mapping[str, object]) -> None:
     """Check whom a claim is about, as its names go into releases."""
-    together, observers = (_names(finding.get(key, [])) for key in ("together", "observers"))
-    check_joint_claim(str(finding.get("target")), together, observers)
+    targets, observers = (_names(finding.get(key, [])) for key in ("targets", "observers"))
+    check_targets(str(finding.get("target")), targets, observers)
 
 
 def _names(value: object) -> list[str]:
     names = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
     if names != value:
-        raise ValueError("'together' and 'observers' of a finding must be lists of names")
+        raise ValueError("'targets' and 'observers' of a finding must be lists of names")
     return names
 
 

@@ -382,35 +382,33 @@ class FindingRow(CellRow):
     targets: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _check_together(self) -> "FindingRow":
-        check_joint_claim(self.target, self.together, self.observers)
+    def _check_targets(self) -> "FindingRow":
+        check_targets(self.target, self.targets, self.observers)
         return self
 
 
-def check_joint_claim(
-    target: str, together: Sequence[str], observers: Sequence[str] = ()
-) -> None:
-    """Check whom a joint claim is about: two or more clients, none of them an observer.
+def check_targets(target: str, targets: Sequence[str], observers: Sequence[str] = ()) -> None:
+    """Check whom a claim is about: its target, or two or more clients that do not observe.
 
     Args:
-        target: the target of the claim.
-        together: the clients; () = the claim is about the target alone.
+        target: the target of the claim; `COHORT` if it is joint.
+        targets: the same target, or the clients of a joint claim; () = as the target says.
         observers: the observers, as far as they matter.
 
     Raises:
         ValueError: if they are no such clients, or one is named twice.
 
     """
-    if not together:
+    if not targets or [*targets] == [target]:
         return
-    refuse_repeated("together", together)
+    refuse_repeated("targets", targets)
     strangers = [
-        name for name in together if not is_client(parse_party(name)) or name in observers
+        name for name in targets if not is_client(parse_party(name)) or name in observers
     ]
     if strangers:
-        raise ValueError(f"'together' names {strangers[0]}, which is no client under attack")
-    if len(together) < 2 or target != COHORT:
-        raise ValueError("'together' names clients of a claim that is not about several")
+        raise ValueError(f"'targets' names {strangers[0]}, which is no client under attack")
+    if len(targets) < 2 or target != COHORT:
+        raise ValueError("'targets' names clients of a claim that is not about several")
 
 
 @final
