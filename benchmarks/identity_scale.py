@@ -160,7 +160,7 @@ def _train(
 
 def attack(folder: Path, users: int, row: Row) -> None:
     """Run the attack once in this process, and print its time and memory."""
-    truth = GroundTruth(Facts((UsersOfClients({client(n): user(n) for n in range(users)}),)))
+    truth = GroundTruth(Facts(UsersOfClients({client(n): user(n) for n in range(users)})))
     transcript = open_transcript(folder)
     if not row.lasts:
         pseudonyms = draw_pseudonyms(transcript, Seed(0))
@@ -178,7 +178,7 @@ def attack(folder: Path, users: int, row: Row) -> None:
         BUILD,
         recipe=RECIPE,
         compute=ComputeSettings(workers=1),
-        facts=Facts((known,)),
+        facts=Facts(known),
     )
     start, busy = perf_counter(), process_time()
     claims = ReidentifyWccn(row.updates).infer(view, tuple(users_of), knowledge, Seed(0))

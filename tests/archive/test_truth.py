@@ -26,7 +26,7 @@ from tests.archive.stored_truth import read_truth
 def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
     counts = {(0, client(3)): torch.tensor([4, 0, 1]), (2, client(0)): torch.tensor([0, 0, 7])}
     shifts = Shifts({client(3): (2, 5), client(0): (1,)})
-    truth = GroundTruth(Facts((LabelCounts(counts), shifts)), {0: 0.1, 1: 1 / 3})
+    truth = GroundTruth(Facts(LabelCounts(counts), shifts), {0: 0.1, 1: 1 / 3})
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
     assert has_truth(tmp_path)
@@ -41,7 +41,7 @@ def test_shares_are_read_as_written(tmp_path: Path) -> None:
     even, skewed = (torch.tensor(one).double() for one in ([0.5, 0.5], [1.0, 0.0]))
     counts = LabelCounts({(number, client(0)): torch.tensor([1, 1]) for number in (1, 2)})
     drawn = DrawnShares({client(0): {0: even, 2: skewed}})
-    write_truth(tmp_path, GroundTruth(Facts((counts, drawn))))
+    write_truth(tmp_path, GroundTruth(Facts(counts, drawn)))
     stored = json.loads(truth_path(tmp_path).read_text())["drawn_from"]
     assert [one["round"] for one in stored] == [0, 2]
     found = read_truth(tmp_path).facts.need(DrawnShares)
@@ -52,7 +52,7 @@ def test_shares_are_read_as_written(tmp_path: Path) -> None:
 def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
     users = {client(0): "u017", client(1): "Zoë <b>"}
     attributes = {"age": {"u017": "20s"}, "gender": {}}
-    truth = GroundTruth(Facts((UsersOfClients(users), Attributes(attributes))))
+    truth = GroundTruth(Facts(UsersOfClients(users), Attributes(attributes)))
     write_truth(tmp_path, truth)
     assert set(map(repr, read_truth(tmp_path).facts)) == set(map(repr, truth.facts))
 
@@ -61,7 +61,7 @@ def test_members_are_read_as_written_without_label_counts(
     tmp_path: Path,
 ) -> None:
     owners = RecordOwners({client(0): (0, 4), client(1): ()})
-    truth = GroundTruth(Facts((owners, RecordsDigest("0a3f"))))
+    truth = GroundTruth(Facts(owners, RecordsDigest("0a3f")))
     write_truth(tmp_path, truth)
     found = read_truth(tmp_path)
     assert set(map(repr, found.facts)) == set(map(repr, truth.facts))
@@ -90,7 +90,7 @@ def test_unprintable_or_long_names_are_neither_written_nor_read(
         with pytest.raises(
             DataError, match=r"is no valid name of a .*; correct it in the data"
         ):
-            write_truth(tmp_path, GroundTruth(Facts((fact,))))
+            write_truth(tmp_path, GroundTruth(Facts(fact)))
         text = json.dumps({"counts": [], "accuracy": [], **asdict(fact)})
         truth_path(tmp_path).write_text(text)
         with pytest.raises(TranscriptError, match="is no valid name of a"):
@@ -282,7 +282,7 @@ def truths(draw: st.DrawFn, *, is_hostile: bool) -> GroundTruth:
         RecordOwners(draw(places)),
         RecordsDigest(draw(st.text("0123456789abcdef", min_size=1, max_size=9))),
     )
-    return GroundTruth(Facts(facts), draw(st.dictionaries(numbers, floats, max_size=3)))
+    return GroundTruth(Facts(*facts), draw(st.dictionaries(numbers, floats, max_size=3)))
 
 
 def drawn_lists(

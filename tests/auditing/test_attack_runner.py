@@ -209,12 +209,10 @@ def truth_of(transcript: Transcript) -> GroundTruth:
     who = {sender for _, sender in counts} | {client(99)}
     return GroundTruth(
         Facts(
-            (
-                LabelCounts(counts),
-                UsersOfClients({sender: f"user {number_of(sender)}" for sender in who}),
-                Attributes({"hand": {"user 0": "left"}}),
-                Shifts({client(0): (1,)}),
-            )
+            LabelCounts(counts),
+            UsersOfClients({sender: f"user {number_of(sender)}" for sender in who}),
+            Attributes({"hand": {"user 0": "left"}}),
+            Shifts({client(0): (1,)}),
         ),
         {0: 0.25},
     )
@@ -419,7 +417,7 @@ def test_the_partition_is_indexed_by_pseudonym() -> None:
 def test_redrawn_counts_follow_the_pseudonyms() -> None:
     counts = {(0, client(who)): torch.tensor([who, 1]) for who in (0, 1)}
     redrawn = {key: torch.stack([held, held + 5]) for key, held in counts.items()}
-    truth = GroundTruth(Facts((LabelCounts(counts, redrawn),)))
+    truth = GroundTruth(Facts(LabelCounts(counts, redrawn)))
     found = hidden(said(1, 2), truth=truth).truth
     renamed = found.facts.need(LabelCounts)
     assert len(renamed.redrawn) == 2

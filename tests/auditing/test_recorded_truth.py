@@ -32,7 +32,7 @@ def update(number: int, sender: Party) -> Message:
 
 
 def truth_of(*keys: tuple[int, Party]) -> GroundTruth:
-    return GroundTruth(Facts((LabelCounts({key: torch.tensor([3, 1]) for key in keys}),)))
+    return GroundTruth(Facts(LabelCounts({key: torch.tensor([3, 1]) for key in keys})))
 
 
 def read(folder: Path, messages: list[Message], *keys: tuple[int, Party]) -> GroundTruth | None:

@@ -21,10 +21,10 @@ from overheard.questions.membership.claim import Membership
 KNOWLEDGE = Knowledge(classes=2)
 
 # client 0 holds 1 + 3 and 3 + 1 examples of the labels, client 1 holds 4 + 0 twice
-TRUTH = GroundTruth(Facts((LabelCounts({
+TRUTH = GroundTruth(Facts(LabelCounts({
     (0, client(0)): torch.tensor([1, 3]), (1, client(0)): torch.tensor([3, 1]),
     (0, client(1)): torch.tensor([4, 0]), (1, client(1)): torch.tensor([4, 0]),
-}),)))  # fmt: skip
+})))  # fmt: skip
 
 
 def shares(*values: float) -> LabelShares:

@@ -18,11 +18,9 @@ ONE, TWO = client(1), client(2)
 def test_without_the_observers_only_facts_of_the_others_remain():
     truth = GroundTruth(
         Facts(
-            (
-                UsersOfClients({ONE: "ann", TWO: "bob"}),
-                Attributes({"hand": {"ann": "left"}}),
-                Shifts({ONE: (1,), TWO: (1,)}),
-            )
+            UsersOfClients({ONE: "ann", TWO: "bob"}),
+            Attributes({"hand": {"ann": "left"}}),
+            Shifts({ONE: (1,), TWO: (1,)}),
         ),
         {0: 0.5},
     )

@@ -250,7 +250,7 @@ def _threat_truth(threat: _Threat) -> ThreatTruth:
     if stored.has_label_counts:
         redrawn = {key: counts.long() for key, counts in stored.redrawn_counts.items()}
         facts.append(LabelCounts(stored.counts, redrawn))
-    truth = GroundTruth(Facts(tuple(facts)), stored.accuracy, stored.partition)
+    truth = GroundTruth(Facts(*facts), stored.accuracy, stored.partition)
     return ThreatTruth(truth, threat.clients)
 
 

@@ -54,7 +54,7 @@ def make_knowledge(
         recipe=RECIPE,
         defenses=defenses,
         compute=ComputeSettings(cache=shelf or CountingCache(), workers=workers),
-        facts=Facts((known or make_known_users(),)),
+        facts=Facts(known or make_known_users()),
         background=background,
     )
 

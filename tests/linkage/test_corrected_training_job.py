@@ -47,7 +47,7 @@ def with_private_examples(run: PlantedRun) -> Knowledge:
     private = {
         f"user {n}": make_user(n).examples(draws.child(f"user {n}")) for n in range(KNOWN)
     }
-    return replace(run.knowledge, facts=Facts((KnownUsers(private),)))
+    return replace(run.knowledge, facts=Facts(KnownUsers(private)))
 
 
 def sent_updates(run: PlantedRun) -> dict[tuple[str, int], Weights]:

@@ -34,7 +34,7 @@ PRIORS = {
     "small": blobs((1, 0, 0, 0), Seed(3)),
 }
 KNOWLEDGE = Knowledge(
-    CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts((KnownUsers(PRIORS),))
+    CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts(KnownUsers(PRIORS))
 )
 
 
@@ -74,7 +74,7 @@ class TestSimulateMetadata:
         two = replace(
             KnownUsers.of(KNOWLEDGE), prior_examples={**PRIORS, "other": PRIORS["easy"]}
         )
-        defended = replace(defended, facts=Facts((two,)))
+        defended = replace(defended, facts=Facts(two))
         known = simulate_metadata(broadcasts(0), defended, chunks=1, max_rounds=1)
         assert known.values[:, 0].isfinite().tolist() == [False, True, False, True]
 
@@ -105,9 +105,7 @@ class TestReadShadowMetadata:
             make_message(0, shadow_device(2), metrics={"loss": 3.0}),
             make_message(0, client(0), metrics={"loss": 9.0}),
         )
-        known = read_shadow_metadata(
-            view, Knowledge(2, facts=Facts((people,))), with_order=False
-        )
+        known = read_shadow_metadata(view, Knowledge(2, facts=Facts(people)), with_order=False)
         assert known.values[:, 0].tolist() == [-1, 1]
         assert known.users.tolist() == [1, 0]
 
@@ -116,6 +114,6 @@ class TestReadShadowMetadata:
         with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
             read_shadow_metadata(
                 make_view(make_message(0, client(0))),
-                Knowledge(2, facts=Facts((people,))),
+                Knowledge(2, facts=Facts(people)),
                 with_order=False,
             )

@@ -67,7 +67,7 @@ def _truth(shifting: Sequence[Party]) -> GroundTruth:
         for number in ROUNDS
         for who in (1, 2, 3)
     }
-    return GroundTruth(Facts((LabelCounts(counts), Shifts(dict.fromkeys(shifting, (SINCE,))))))
+    return GroundTruth(Facts(LabelCounts(counts), Shifts(dict.fromkeys(shifting, (SINCE,)))))
 
 
 def _claim(

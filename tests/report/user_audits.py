@@ -38,7 +38,7 @@ def user_truth(people: Sequence[str], *more: TrueFact) -> GroundTruth:
         for number in ROUNDS
         for place, who in enumerate(people)
     }
-    return GroundTruth(Facts((UsersOfClients(users), *more)))
+    return GroundTruth(Facts(UsersOfClients(users), *more))
 
 
 def identity_findings(
@@ -58,7 +58,7 @@ def identity_findings(
     Updates of one user are correlated: a part of their scores is the same in all rounds. In
     controls the true user has no advantage.
     """
-    knowledge = Knowledge(2, facts=Facts((KnownUsers(dict.fromkeys(users, ONE_EXAMPLE)),)))
+    knowledge = Knowledge(2, facts=Facts(KnownUsers(dict.fromkeys(users, ONE_EXAMPLE))))
     truth = user_truth((*users, *strangers))
     findings = []
     for seed in range(runs):
@@ -126,7 +126,7 @@ def attribute_findings(arm: str, attack: str, strength: float) -> list[Finding]:
                     target,
                     claim,
                     truth,
-                    Knowledge(2, facts=Facts((known,))),
+                    Knowledge(2, facts=Facts(known)),
                 )
             )
     return findings

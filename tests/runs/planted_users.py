@@ -97,7 +97,7 @@ class PlantedUsers:
                 "side": {user(user_number): self.value(user_number) for user_number in numbers}
             },
         )
-        return Knowledge(2, facts=Facts((people,)))
+        return Knowledge(2, facts=Facts(people))
 
     def targets(self) -> dict[Party, int]:
         """Return the user of each pseudonym."""

@@ -58,6 +58,6 @@ def simulate_scaffold(
     users = {client(number): f"user {number}" for number in range(KNOWN)}
     pseudonyms = draw_pseudonyms(transcript, Seed(seed))
     knowledge = replace(planted.knowledge, recipe=recipe, algorithm=Scaffold())
-    truth = GroundTruth(Facts((UsersOfClients(users),))).renamed(pseudonyms)
+    truth = GroundTruth(Facts(UsersOfClients(users))).renamed(pseudonyms)
     targets = tuple(pseudonyms.clients())
     return PlantedRun(pseudonyms.rename_senders(transcript), truth, knowledge, targets)

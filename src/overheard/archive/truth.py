@@ -103,7 +103,7 @@ def _parse_truth(content: str | bytes, kinds: Kinds) -> GroundTruth:
     stated = _model(kinds).model_validate_json(content).__dict__
     accuracy: tuple[_Accuracy, ...] = stated[ACCURACY]
     refuse_repetition(ACCURACY, [f"round {one.round}" for one in accuracy])
-    facts = Facts(tuple(kind.from_json(stated[kind.key]) for kind in kinds if stated[kind.key]))
+    facts = Facts(*(kind.from_json(stated[kind.key]) for kind in kinds if stated[kind.key]))
     for fact in facts:
         fact.refuse_contradiction(facts)
     return GroundTruth(facts, {one.round: one.accuracy for one in accuracy})

@@ -77,7 +77,7 @@ def draw_canaries(
         home.reserve(claim + plan.toml())
         for party, rows in partition.members.items():
             write_bytes(files[party], _npz_bytes(records, rows), inside=folder)
-        write_truth(folder, GroundTruth(Facts(facts)))
+        write_truth(folder, GroundTruth(Facts(*facts)))
     counts = {party: len(rows) for party, rows in partition.members.items()}
     return DrawnCanaries(files, counts, len(records) - sum(counts.values()))
 

@@ -162,7 +162,7 @@ class AttackRun(Job):
             if fact is not None
         )
         cache = home.tensor_cache(self.resources.simulation_cache)
-        inputs = AttackerInputs(plan, run.seed, data, Facts(tuple(held)), self.resources, cache)
+        inputs = AttackerInputs(plan, run.seed, data, Facts(*held), self.resources, cache)
         observed = open_simulated_run(run, inputs, home)
         store = FolderClaimStore(home.cells_path, home.path)
         with one_thread():

@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Fact)
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Facts(Generic[F]):
     """Facts, at most one of each kind.
 
@@ -36,13 +36,14 @@ class Facts(Generic[F]):
 
     """
 
-    facts: tuple[F, ...] = ()
+    facts: tuple[F, ...]
 
-    def __post_init__(self) -> None:
-        """Refuse two facts of one kind."""
-        names = [type(fact).__name__ for fact in self.facts]
-        if len({type(fact) for fact in self.facts}) != len(names):
+    def __init__(self, *facts: F) -> None:
+        """Take the facts, and refuse two of one kind."""
+        names = [type(fact).__name__ for fact in facts]
+        if len({type(fact) for fact in facts}) != len(names):
             raise ValueError(f"there must be one fact of each kind, got {', '.join(names)}")
+        object.__setattr__(self, "facts", facts)
 
     def __iter__(self) -> Iterator[F]:
         """Yield the facts in their order."""
@@ -67,4 +68,4 @@ class Facts(Generic[F]):
     def having(self, fact: F) -> "Facts[F]":
         """Return these facts with this one, in place of one of its kind."""
         others = tuple(held for held in self.facts if type(held) is not type(fact))
-        return Facts((*others, fact))
+        return Facts(*others, fact)

@@ -166,4 +166,4 @@ class GroundTruth:
         """Return the truth by the new names of clients, about those who have one."""
         facts = [one for fact in self.facts if (one := fact.renamed(names)) is not None]
         partition = None if self.partition is None else self.partition.renamed(names)
-        return replace(self, facts=Facts(tuple(facts)), partition=partition)
+        return replace(self, facts=Facts(*facts), partition=partition)

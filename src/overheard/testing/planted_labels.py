@@ -88,7 +88,7 @@ def assemble_run(
     knowledge = Knowledge(CLASSES, build, auxiliary, RECIPE, compute=COMPUTE)
     return PlantedRun(
         Transcript(tuple(messages)),
-        GroundTruth(Facts((LabelCounts(truth),))),
+        GroundTruth(Facts(LabelCounts(truth))),
         knowledge,
         tuple(clients),
     )

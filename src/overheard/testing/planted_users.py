@@ -168,7 +168,7 @@ def simulate_users(
     attributes = Attributes({ATTRIBUTE: {user.name: user.hand for user in people}})
     return PlantedRun(
         Transcript(tuple(sent)),
-        GroundTruth(Facts((LabelCounts(counts), UsersOfClients(true_users), attributes))),
+        GroundTruth(Facts(LabelCounts(counts), UsersOfClients(true_users), attributes)),
         _make_knowledge(people, known, unknown, prior, devices),
         tuple(dict.fromkeys(targets)),
     )
@@ -207,7 +207,7 @@ def _make_knowledge(
         build,
         recipe=RECIPE,
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        facts=Facts((known_users,)),
+        facts=Facts(known_users),
     )
 
 
@@ -280,4 +280,4 @@ class UserQuestionChecks(QuestionChecks):
         """Return the knowledge with users who all have the same examples."""
         assert knowledge.auxiliary is not None
         known = KnownUsers(dict.fromkeys(AGES, knowledge.auxiliary), attributes={"age": AGES})
-        return replace(knowledge, facts=Facts((known,)))
+        return replace(knowledge, facts=Facts(known))

@@ -272,7 +272,7 @@ def truth_and_guesses(
         for client_number in (1, 2)
     }
     label_counts = LabelCounts({(0, client(0)): before, (1, client(0)): counts, **others})
-    ground_truth = checks.add_truth(GroundTruth(Facts((label_counts,)), {1: 0.5}))
+    ground_truth = checks.add_truth(GroundTruth(Facts(label_counts), {1: 0.5}))
     knowledge = checks.add_knowledge(_know(labels))
     truth = checks.scorer.true_claim(ground_truth, client(0), ROUNDS, checks.example)
     return truth, checks.scorer.guesses(truth, knowledge)

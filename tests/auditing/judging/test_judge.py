@@ -18,7 +18,7 @@ from overheard.questions.label_shares.claim import LabelShares
 
 OVERALL = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
 SINGLE = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (1,))
-TRUTH = GroundTruth(Facts((LabelCounts({(0, client(0)): torch.tensor([1, 3])}),)))
+TRUTH = GroundTruth(Facts(LabelCounts({(0, client(0)): torch.tensor([1, 3])})))
 CLAIM = TargetClaim(LabelShares(torch.tensor([0.25, 0.75])), {}, (0, 1))
 
 

@@ -22,10 +22,8 @@ SCORER = AttributeScorer()
 AGES = {"a": "young", "b": "young", "c": "young", "d": "old", "e": "ancient"}
 TRUTH = GroundTruth(
     Facts(
-        (
-            UsersOfClients({client(0): "d", client(1): "e"}),
-            Attributes({"age": AGES, "gender": {}}),
-        )
+        UsersOfClients({client(0): "d", client(1): "e"}),
+        Attributes({"age": AGES, "gender": {}}),
     ),
 )
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
@@ -42,7 +40,7 @@ def scores(
     claimed: Attribute, target: int = 0, people: KnownUsers = PEOPLE
 ) -> dict[str, Score]:
     true = SCORER.true_claim(TRUTH, client(target), (0,), claimed)
-    guesses = SCORER.guesses(true, Knowledge(2, facts=Facts((people,))))
+    guesses = SCORER.guesses(true, Knowledge(2, facts=Facts(people)))
     return {score.name: score for score in SCORER.score(claimed, true, guesses)}
 
 

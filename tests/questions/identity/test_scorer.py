@@ -17,7 +17,7 @@ from overheard.questions.identity.scorer import IdentityScorer
 
 SCORER = IdentityScorer()
 USERS = tuple("abcdefgh")
-TRUTH = GroundTruth(Facts((UsersOfClients({client(0): "c", client(1): "unknown"}),)))
+TRUTH = GroundTruth(Facts(UsersOfClients({client(0): "c", client(1): "unknown"})))
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
 
 
@@ -25,7 +25,7 @@ def scores(
     claim: Identity, target: int = 0, known: tuple[str, ...] = USERS
 ) -> dict[str, Score]:
     true = SCORER.true_claim(TRUTH, client(target), (0,), claim)
-    knowledge = Knowledge(2, facts=Facts((KnownUsers(dict.fromkeys(known, ONE)),)))
+    knowledge = Knowledge(2, facts=Facts(KnownUsers(dict.fromkeys(known, ONE))))
     guesses = SCORER.guesses(true, knowledge)
     return {score.name: score for score in SCORER.score(claim, true, guesses)}
 

@@ -17,7 +17,7 @@ from overheard.questions.membership.scorer import MembershipScorer
 SCORER = MembershipScorer()
 
 OWNERS = RecordOwners({client(0): (0, 3), client(1): (1,)})
-TRUTH = GroundTruth(Facts((OWNERS,)))
+TRUTH = GroundTruth(Facts(OWNERS))
 
 
 def values_of(members: list[float], non_members: list[float]) -> dict[str, float]:
@@ -112,5 +112,5 @@ def test_a_claim_about_another_number_of_records_is_refused() -> None:
     records = Examples(torch.zeros(4, 2), torch.zeros(4, dtype=torch.int64))
     with pytest.raises(ClaimError, match="scores 3 records, there are 4"):
         SCORER.uninformed_guesses(
-            Membership(torch.zeros(3)), Knowledge(2, facts=Facts((CandidateRecords(records),)))
+            Membership(torch.zeros(3)), Knowledge(2, facts=Facts(CandidateRecords(records)))
         )

@@ -20,7 +20,7 @@ OWN, *OTHERS = (Party(f"anon/0-{number}") for number in range(5))
 
 
 def truth_of(users: Mapping[Party, str]) -> GroundTruth:
-    return GroundTruth(Facts((UsersOfClients(users),)))
+    return GroundTruth(Facts(UsersOfClients(users)))
 
 
 TRUTH = truth_of(dict(zip((OWN, *OTHERS), "uvuwu", strict=True)))

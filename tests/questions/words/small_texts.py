@@ -46,13 +46,13 @@ class SharedTable(nn.Module):
         return outputs
 
 
-SHARED_KNOWLEDGE = Knowledge(60, SharedTable, facts=Facts((TokenWords(60, 2, first_label=0),)))
+SHARED_KNOWLEDGE = Knowledge(60, SharedTable, facts=Facts(TokenWords(60, 2, first_label=0)))
 
 
 def knowledge(
     builder: Callable[[], nn.Module] | None = build, words: TokenWords = WORDS
 ) -> Knowledge:
-    return Knowledge(6, builder, facts=Facts((words,)))
+    return Knowledge(6, builder, facts=Facts(words))
 
 
 def view_of_training(builder: Callable[[], nn.Module], recipe: Recipe) -> View:

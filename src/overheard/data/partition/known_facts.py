@@ -15,4 +15,4 @@ def drawn_facts(dataset: Dataset, partition: DataPartition) -> Facts[KnownFact]:
         None if records is None else CandidateRecords(records),
         dataset.known_token_words(),
     )
-    return Facts(tuple(fact for fact in facts if fact is not None))
+    return Facts(*(fact for fact in facts if fact is not None))

@@ -101,14 +101,14 @@ def simulate_membership(*, memorised: bool) -> PlantedRun:
     label_counts = LabelCounts(
         {(number, sender): counts for number in range(ROUNDS) for sender in everyone}
     )
-    truth = GroundTruth(Facts((label_counts, owners)))
+    truth = GroundTruth(Facts(label_counts, owners))
     knowledge = Knowledge(
         CLASSES,
         build,
         examples(120, Seed(5)),
         RECIPE,
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        facts=Facts((CandidateRecords(records),)),
+        facts=Facts(CandidateRecords(records)),
     )
     return PlantedRun(Transcript(tuple(messages)), truth, knowledge, tuple(everyone))
 

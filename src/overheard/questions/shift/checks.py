@@ -90,7 +90,7 @@ def simulate_shift(counts_after: Sequence[Sequence[int]] | None, seed: Seed) -> 
     knowledge = Knowledge(
         CLASSES, build, blobs((40,) * CLASSES, Seed(99)), RECIPE, compute=COMPUTE
     )
-    truth = GroundTruth(Facts((LabelCounts(true_counts), shifts)))
+    truth = GroundTruth(Facts(LabelCounts(true_counts), shifts))
     return PlantedRun(Transcript(tuple(messages)), truth, knowledge, tuple(clients))
 
 

@@ -101,7 +101,7 @@ def simulate_words(*, is_leaking: bool) -> PlantedRun:
         ),
     )
     public = write_texts(torch.arange(WORDS), 30, Seed(91))
-    knowledge = Knowledge(WORDS, build, public, RECIPE, facts=Facts((TOKEN_WORDS,)))
+    knowledge = Knowledge(WORDS, build, public, RECIPE, facts=Facts(TOKEN_WORDS))
     return PlantedRun(Transcript(tuple(messages)), truth, knowledge, tuple(everyone))
 
 
@@ -163,4 +163,4 @@ class WordsChecks(QuestionChecks):
         """Return the knowledge with eight public texts, and what their tokens mean."""
         assert knowledge.auxiliary is not None
         texts = Examples(TEXTS, knowledge.auxiliary.labels)
-        return replace(knowledge, auxiliary=texts, facts=Facts((SIX_WORDS,)))
+        return replace(knowledge, auxiliary=texts, facts=Facts(SIX_WORDS))

@@ -88,6 +88,4 @@ class TestAttributeMlp:
         )
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
-            SHADOWS.infer(
-                LEAKING.view(), (target,), Knowledge(2, facts=Facts((people,))), Seed(0)
-            )
+            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, facts=Facts(people)), Seed(0))

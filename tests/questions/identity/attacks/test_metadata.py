@@ -57,7 +57,7 @@ def knowledge(sizes: Sequence[int]) -> Knowledge:
         {user(index): make_prior(2 * size) for index, size in enumerate(sizes)},
         shadow_devices={shadow_device(index): user(index) for index in range(USERS)},
     )
-    return Knowledge(2, facts=Facts((people,)))
+    return Knowledge(2, facts=Facts(people))
 
 
 TARGETS = {pseudonym(n, index): index for n in range(ROUNDS) for index in range(USERS)}
@@ -164,7 +164,7 @@ class TestMetadataSimulated:
             ),
         )
         people = KnownUsers(priors)
-        known = Knowledge(CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts((people,)))
+        known = Knowledge(CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts(people))
         targets = tuple(client(index) for index in range(5))
         claims = Metadata().infer(view, targets, known, Seed(0))
         assert [int(claims[who].scores.argmax()) for who in targets] == [0, 1, 2, 3, 4]

@@ -34,9 +34,7 @@ class TestReidentifyJointly:
 
     def test_needs_an_attribute(self):
         knowledge = LEAKING.knowledge()
-        bare = replace(
-            knowledge, facts=Facts((replace(KnownUsers.of(knowledge), attributes={}),))
-        )
+        bare = replace(knowledge, facts=Facts(replace(KnownUsers.of(knowledge), attributes={})))
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="attribute"):
             SHADOWS.infer(LEAKING.view(), (target,), bare, Seed(0))

@@ -163,15 +163,13 @@ def test_known_auxiliary_shares_are_an_uninformed_guess() -> None:
 def test_the_truth_sums_the_requested_rounds() -> None:
     truth = GroundTruth(
         Facts(
-            (
-                LabelCounts(
-                    {
-                        (1, client(0)): torch.tensor([3, 1, 0]),
-                        (2, client(0)): torch.tensor([0, 4, 0]),
-                        (3, client(0)): torch.tensor([0, 0, 9]),
-                        (1, client(1)): torch.tensor([2, 0, 0]),
-                    }
-                ),
+            LabelCounts(
+                {
+                    (1, client(0)): torch.tensor([3, 1, 0]),
+                    (2, client(0)): torch.tensor([0, 4, 0]),
+                    (3, client(0)): torch.tensor([0, 0, 9]),
+                    (1, client(1)): torch.tensor([2, 0, 0]),
+                }
             )
         )
     )
@@ -185,7 +183,7 @@ def test_the_truth_sums_the_requested_rounds() -> None:
 
 
 def test_a_client_without_examples_has_no_true_shares() -> None:
-    truth = GroundTruth(Facts((LabelCounts({(1, client(0)): torch.tensor([0, 0])}),)))
+    truth = GroundTruth(Facts(LabelCounts({(1, client(0)): torch.tensor([0, 0])})))
     with pytest.raises(ValueError, match="client/0 has no training examples"):
         SCORER.true_claim(truth, client(0), [1], ANY_CLAIM)
 

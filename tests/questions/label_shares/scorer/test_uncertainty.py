@@ -21,14 +21,12 @@ ANY_CLAIM = LabelShares(SHARES)
 """A claim whose content does not affect the truth."""
 TRUTH = GroundTruth(
     Facts(
-        (
-            LabelCounts(
-                {
-                    (0, client(0)): torch.tensor([6, 4, 0, 0]),
-                    (1, client(0)): torch.tensor([2, 4, 0, 0]),
-                    (1, client(1)): torch.tensor([0, 0, 1, 1]),
-                }
-            ),
+        LabelCounts(
+            {
+                (0, client(0)): torch.tensor([6, 4, 0, 0]),
+                (1, client(0)): torch.tensor([2, 4, 0, 0]),
+                (1, client(1)): torch.tensor([0, 0, 1, 1]),
+            }
         )
     )
 )

@@ -39,6 +39,6 @@ def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
 
 def test_refuses_a_single_record(by_heart) -> None:
     one = candidate_records(by_heart.knowledge).take(torch.tensor([0]))
-    known = replace(by_heart.knowledge, facts=Facts((CandidateRecords(one),)))
+    known = replace(by_heart.knowledge, facts=Facts(CandidateRecords(one)))
     with pytest.raises(NeedsError, match="two or more records"):
         LiraPooled().infer(by_heart.transcript.seen_by(SERVER), (client(0),), known, Seed(0))

@@ -58,7 +58,7 @@ def knowledge() -> Knowledge:
         auxiliary,
         Recipe(rate=1e-9, epochs=1, batch=4),
         compute=ComputeSettings(cache=MemoryTensorCache(), workers=1),
-        facts=Facts((CandidateRecords(records),)),
+        facts=Facts(CandidateRecords(records)),
     )
 
 

@@ -114,7 +114,7 @@ def changes(known: Knowledge) -> tuple[Knowledge, ...]:
         replace(known, recipe=replace(known.recipe, rate=0.3)),
         replace(known, compute=replace(known.compute, seed=Seed(9))),
         replace(known, auxiliary=known.auxiliary.take(fewer)),
-        replace(known, facts=Facts((CandidateRecords(candidate_records(known).take(fewer)),))),
+        replace(known, facts=Facts(CandidateRecords(candidate_records(known).take(fewer)))),
         replace(known, defenses=(LocalDp(clip=1.0, noise_multiplier=0.1),)),
     )
 

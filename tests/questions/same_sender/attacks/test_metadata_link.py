@@ -115,7 +115,7 @@ class TestMetadataLink:
             make_message(1, C, examples=1),
             make_message(1, shadow_device(0), examples=1),
         )
-        knowledge = Knowledge(2, facts=Facts((people,)))
+        knowledge = Knowledge(2, facts=Facts(people))
         claim = MetadataLink().infer(view, (A,), knowledge, Seed(0))[A]
         assert claim.others == (C,)
 

@@ -34,7 +34,7 @@ COUNTS = {
 
 
 def ground_truth(counts: ByRound[Tensor], *more: TrueFact) -> GroundTruth:
-    return GroundTruth(Facts((LabelCounts(counts), *more)))
+    return GroundTruth(Facts(LabelCounts(counts), *more))
 
 
 SHIFT = Shifts({client(0): (3,)})

@@ -90,7 +90,7 @@ def test_rare_words_alone_count_for_the_headline():
 
 def test_guess_ranks_words_by_public_text():
     public = Examples(torch.tensor([[3, 4, 0], [3, 0, 0]]), torch.zeros(2, dtype=torch.int64))
-    known = Knowledge(2, auxiliary=public, facts=Facts((WORDS,)))
+    known = Knowledge(2, auxiliary=public, facts=Facts(WORDS))
     blinds = scores_of(ASKED, known)["word_precision"][1]
     # b, then c, then a among eight that tie.
     harmonic = sum(1 / rank for rank in range(3, 11))
