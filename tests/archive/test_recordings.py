@@ -1,14 +1,26 @@
-"""Recordings beside each other: which is newer, and of the same federation."""
+"""Folders of recordings."""
 
 import os
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+from overheard.archive.layout import (
+    checked_file_size,
+    path_exists,
+    plain_file_sizes,
+    round_folder,
+    transcript_folder,
+    weights_file_name,
+    weights_path,
+)
 from overheard.archive.recordings import find_newer_recording, find_recordings
+from overheard.core.errors import TranscriptError
 from overheard.core.messages import Broadcast, Timestamps, Update
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import PARTY_NAME, SERVER, Party, client
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -63,3 +75,107 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path, damage: str):
     assert find_newer_recording(old) is None
     assert find_newer_recording(tmp_path / "none") is None
     assert find_recordings(tmp_path / "none") == ()
+
+
+parties = st.from_regex(PARTY_NAME, fullmatch=True).map(Party)
+
+
+kinds = st.sampled_from(["broadcast", "update", "aggregate", "distilled"])
+
+
+def test_a_file_name_has_sender_and_kind() -> None:
+    assert weights_file_name(7, client(3), "update") == "0007-client-3-update.safetensors"
+    name = weights_file_name(7, Party("client/hôpital"), "update")
+    assert weights_path(Path("t"), 0, name).name == "0007-client-h_pital-update.safetensors"
+
+
+@given(parties, parties, kinds, kinds)
+def test_messages_of_a_round_have_distinct_files_even_on_case_insensitive_disks(
+    one: Party, other: Party, kind: str, other_kind: str
+) -> None:
+    first, second = weights_file_name(0, one, kind), weights_file_name(1, other, other_kind)
+    assert first.lower() != second.lower()
+
+
+@given(parties, kinds, st.integers(0, 10**7))
+def test_every_written_name_is_accepted_by_the_reader(
+    party: Party, kind: str, index: int
+) -> None:
+    name = weights_file_name(index, party, kind)
+    assert weights_path(Path("t"), 2, name) == Path("t/rounds/r0002") / name
+    assert len(name) < 255
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../0000-a-update.safetensors",
+        "/etc/passwd",
+        "0000-a/../../x.safetensors",
+        "..",
+        "",
+        "0000-a-update.safetensors\n",
+        "0000-a\\b.safetensors",
+        "manifest.json",
+    ],
+)
+def test_a_name_outside_of_the_folder_is_refused(name: str) -> None:
+    with pytest.raises(TranscriptError, match="no name of a weights file"):
+        weights_path(Path("t"), 0, name)
+
+
+def test_a_folder_that_links_outside_is_refused(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "t" / "rounds"
+    outside.mkdir()
+    inside.mkdir(parents=True)
+    (outside / "x").write_text("secret")
+    round_folder(tmp_path / "t", 0).symlink_to(outside)
+    with pytest.raises(TranscriptError, match="links to outside"):
+        checked_file_size(round_folder(tmp_path / "t", 0) / "x", tmp_path / "t")
+
+
+def test_a_linked_transcript_is_read(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "x").write_bytes(b"123")
+    (tmp_path / "here").symlink_to(tmp_path / "t")
+    assert checked_file_size(tmp_path / "here" / "x", tmp_path / "here") == 3
+
+
+def test_a_link_loop_and_a_missing_file_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("loop", "absent"):
+        with pytest.raises(TranscriptError, match=f"{name} cannot be read"):
+            checked_file_size(tmp_path / name, tmp_path)
+
+
+def test_a_transcript_without_its_run_is_found(tmp_path: Path) -> None:
+    assert transcript_folder(tmp_path) == tmp_path / "transcript"
+    (tmp_path / "manifest.json").write_text("{}")
+    assert transcript_folder(tmp_path) == tmp_path
+
+
+def test_the_sizes_of_plain_files_leave_out_links_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "t" / "sub").mkdir(parents=True)
+    (tmp_path / "t" / "x").write_bytes(b"123")
+    (tmp_path / "t" / "link").symlink_to(tmp_path / "t" / "x")
+    assert plain_file_sizes(tmp_path / "t", tmp_path / "t") == {"x": 3}
+
+
+def test_no_sizes_are_told_of_a_folder_outside_or_none(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_bytes(b"123")
+    (tmp_path / "t" / "round").symlink_to(tmp_path / "outside")
+    assert plain_file_sizes(tmp_path / "t" / "round", tmp_path / "t") == {}
+    assert plain_file_sizes(tmp_path / "t" / "absent", tmp_path / "t") == {}
+
+
+def test_a_folder_without_permission_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(TranscriptError, match="ask for the permission"):
+        path_exists(tmp_path / "x")

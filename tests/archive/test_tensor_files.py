@@ -1,19 +1,27 @@
+"""Files with tensors."""
+
+import io
 import os
+import struct
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 from safetensors.torch import load_file, save
 
+from overheard.archive.npz import MAX_HEADER_BYTES, ArrayHeader, read_content, read_header
 from overheard.archive.tensor_files import (
     find_flaw,
     read_tensor_blocks,
     read_tensors,
     to_safetensors,
 )
+from overheard.archive.tensor_records import group_by_record, shares_records
 from overheard.archive.weights import StoredWeights, tensor_shapes
 from overheard.core.errors import TranscriptError
 from overheard.disk.digests import TRUST_VARIABLE
@@ -247,3 +255,86 @@ def test_parts_are_checked_as_whole_tensors_are(
     path.write_bytes(content)
     with pytest.raises(TranscriptError, match=words):
         read_tensor_blocks(path, shapes, {name: [(0, 2)] for name in shapes})
+
+
+def test_tensors_are_grouped_by_the_record_in_their_name() -> None:
+    found = group_by_record(["arrays/w", "arrays/b", "c/w", "free"])
+    assert found == {"arrays": {"w", "b"}, "c": {"w"}, "": {"free"}}
+
+
+def test_records_may_be_missing_or_added_but_not_changed() -> None:
+    broadcast = ["arrays/w", "arrays/b", "c/w"]
+    assert shares_records(["arrays/w", "arrays/b"], broadcast)
+    assert shares_records(["arrays/w", "arrays/b", "d/w"], broadcast)
+    assert not shares_records(["arrays/w", "c/w"], broadcast)
+    assert not shares_records(["d/w"], broadcast)
+    assert not shares_records(["w"], broadcast)
+
+
+def test_tensors_without_a_record_are_one_record() -> None:
+    assert shares_records(["w", "b", "c/w"], ["w", "b"])
+    assert not shares_records(["w"], ["w", "b"])
+
+
+KINDS = st.sampled_from(["|u1", "<i8", ">f4", "<f8", "<U3", ">U2", "|b1", "<M8[ns]"])
+
+
+def stream_of(head: bytes, numbers: bytes = b"") -> io.BytesIO:
+    return io.BytesIO(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + numbers)
+
+
+def header_text(shape: str) -> bytes:
+    return f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+
+
+@given(
+    KINDS.flatmap(
+        lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0))
+    ),
+    st.booleans(),
+    st.sampled_from([(1, 0), (2, 0)]),
+)
+def test_arrays_written_by_numpy_are_read_as_numpy_reads_them(
+    array: np.ndarray, is_fortran: bool, version: tuple[int, int]
+) -> None:
+    stream = io.BytesIO()
+    ordered = np.asfortranarray(array) if is_fortran else array
+    np.lib.format.write_array(stream, ordered, version)
+    stream.seek(0)
+    header = read_header(stream.read)
+    assert header.start == stream.tell()
+    assert (header.shape, header.count) == (ordered.shape, ordered.size)
+    read = read_content(stream.read, header, np.dtype(header.dtype))
+    assert (read.dtype, read.shape) == (array.dtype, ordered.shape)
+    assert read.tobytes() == ordered.tobytes()
+
+
+def test_shapes_written_by_python_2_are_read() -> None:
+    assert read_header(stream_of(header_text("(3L, 2L)")).read).shape == (3, 2)
+
+
+@pytest.mark.parametrize("numbers", [b"12345", b"1234567"])
+def test_content_longer_or_shorter_than_its_header_is_refused(numbers: bytes) -> None:
+    stream = stream_of(header_text("(2, 3)"), numbers)
+    header = read_header(stream.read)
+    assert header == ArrayHeader("|u1", False, (2, 3), 10 + len(header_text("(2, 3)")))
+    with pytest.raises(ValueError, match=r"longer than its header|cut short"):
+        read_content(stream.read, header, np.dtype("u1"))
+
+
+def test_headers_up_to_the_limit_are_read() -> None:
+    padded = header_text("(1,)")[:-1].ljust(MAX_HEADER_BYTES - 1) + b"\n"
+    assert read_header(stream_of(padded).read).shape == (1,)
+    with pytest.raises(ValueError, match="16385 bytes, at most 16384"):
+        read_header(stream_of(b" " + padded).read)
+
+
+@given(st.binary(max_size=40), st.integers(0, 120))
+def test_damaged_headers_raise_a_value_error_or_are_valid(junk: bytes, place: int) -> None:
+    whole = stream_of(header_text("(12, 3)")).getvalue()
+    damaged = whole[:place] + junk + whole[place + len(junk) :]
+    try:
+        header = read_header(io.BytesIO(damaged).read)
+    except ValueError:
+        return
+    assert all(length >= 0 for length in header.shape)

@@ -1,8 +1,9 @@
-"""The overview of a transcript, whose content is not trusted."""
+"""Showing recordings."""
 
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,17 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import SERVER, Party, client
-from tests.archive.hostile import recorded
+from tests.archive.recorded_run import recorded
+from tests.archive.test_recordings import record
 from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
-from tests.cli.conftest import Command
+from tests.cli.conftest import CPU, Command
+from tests.planning.conftest import (
+    STATED_RECIPE,
+    STATED_TASK,
+    ForeignRecording,
+    foreign,
+    simulated,
+)
 
 
 def test_shows_what_was_run_and_who_can_read_what(overheard: Command, recording: Path):
@@ -202,3 +211,51 @@ def test_ten_thousand_clients_fit_on_a_screen(overheard: Command, tmp_path: Path
     assert ["client/0", "and", "4,999", "more", "2", "0", "1"] in rows
     assert ["client/1", "and", "4,999", "more", "2", "0", "2"] in rows
     assert "10,000 senders: loss 0 to 1,428, read by server; on 1 to 10,000" in flat(said.out)
+
+
+__all__ = ["foreign", "simulated"]
+
+
+def test_show_tells_of_a_newer_recording_in_one_line(overheard: Command, tmp_path: Path):
+    old, new = record(tmp_path / "run", 1000.0), record(tmp_path / "run-2", 2000.0)
+    said = overheard("show", old)
+    assert f"There is a newer recording: {new.resolve()} (1 round, 1970-01-01" in said.err
+    assert "newer" not in overheard("show", new).err
+    assert "newer" not in overheard("show", old, "--json").out
+
+
+@pytest.fixture
+def newest(foreign: ForeignRecording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording in the working directory, with an older one beside it."""
+    folder = foreign(task=STATED_TASK, model="Logistic()", recipe=STATED_RECIPE)
+    record(tmp_path / "older", 1000.0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    return folder
+
+
+def test_init_takes_the_newest_recording_of_the_working_directory(
+    overheard: Command, newest: Path
+):
+    said = overheard("init")
+    assert said.code == 0, said.err
+    assert f"Found the recording {newest.resolve()}" in said.err
+    assert "the newest of 2" in said.err
+    assert f"Next: overheard audit plan.toml --transcript {newest.name}" in said.out
+
+
+def test_init_simulates_if_asked_to(overheard: Command, newest: Path):
+    said = overheard("init", "--simulate")
+    assert "Found" not in said.err
+    assert 'source = "digits"' in Path("plan.toml").read_text()
+    assert overheard("init", "--simulate", "--from-recording", newest).code == 2
+
+
+def test_init_and_audit_tell_of_a_newer_recording(
+    overheard: Command, newest: Path, tmp_path: Path
+):
+    record(tmp_path / f"{newest.name}-2", 9e9)
+    said = overheard("init", "--from-recording", newest)
+    assert f"There is a newer recording: {newest}-2" in said.err
+    audited = overheard("audit", "plan.toml", "--transcript", newest.name, *CPU)
+    assert f"There is a newer recording: {newest.name}-2" in audited.err

@@ -103,6 +103,34 @@ def as_weights(run: TrueRun, number: int, local: Model, start: Model) -> Model:
     return minus(local, start)
 
 
+def as_differences(run: TrueRun, number: int, local: Model, start: Model) -> Model:
+    """What differences become that were read as weights."""
+    return minus(minus(local, run.models[number]), start)
+
+
+def model_after(run: TrueRun, number: int) -> Model:
+    return run.models[min(number + 1, len(run.models) - 1)]
+
+
+def stacked(updates: Sequence[Update], name: str) -> Tensor:
+    return torch.stack([one.delta[name] for one in updates])
+
+
+class Noise:
+    """Adds Gaussian noise to the plain mean."""
+
+    def __init__(self, seed: int, deviation: float) -> None:
+        self.deviation = deviation
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, updates: Sequence[Update]) -> Model:
+        return {
+            name: stacked(updates, name).mean(0)
+            + self.deviation * torch.randn(one.shape, generator=self.generator)
+            for name, one in updates[0].delta.items()
+        }
+
+
 def record(
     run: TrueRun,
     store: Store = as_weights,

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -19,9 +19,11 @@ from tests.consistency.runs import (
     Setting,
     Store,
     TrueRun,
+    as_differences,
     as_weights,
     check,
     minus,
+    model_after,
     record,
     simulate,
 )
@@ -38,16 +40,14 @@ ALGORITHMS: tuple[Algorithm, ...] = (
 )
 
 
-def as_differences_read_as_weights(
-    run: TrueRun, number: int, local: Model, start: Model
-) -> Model:
-    return minus(minus(local, run.models[number]), start)
-
-
 def as_weights_read_as_differences(
     run: TrueRun, number: int, local: Model, start: Model
 ) -> Model:
     return local
+
+
+def true_model(run: TrueRun, number: int) -> Model:
+    return run.models[number]
 
 
 def as_gradients(run: TrueRun, number: int, local: Model, start: Model) -> Model:
@@ -58,10 +58,6 @@ def as_gradients_read_as_weights(
     run: TrueRun, number: int, local: Model, start: Model
 ) -> Model:
     return minus(as_gradients(run, number, local, start), start)
-
-
-def model_after(run: TrueRun, number: int) -> Model:
-    return run.models[min(number + 1, len(run.models) - 1)]
 
 
 def model_of_the_round_before(run: TrueRun, number: int) -> Model:
@@ -84,71 +80,75 @@ def test_the_replies_of_each_listed_server_lead_to_its_next_broadcasts(
     assert proof.allows_no_leak("updates")
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
-def test_differences_read_as_weights_are_found_and_mended(algorithm: Algorithm) -> None:
-    run = simulate(Setting(algorithm))
-    proof = check(record(run, as_differences_read_as_weights))
+MISREAD = [
+    (ALGORITHMS, as_differences, true_model, "--kind differences", {"reading": "differences"}),
+    (ALGORITHMS, as_weights_read_as_differences, true_model, "--kind weights", {}),
+    (ALGORITHMS[:4], as_weights, model_after, 'saved = "after"', {"saved": "after"}),
+    (ALGORITHMS[4:], as_gradients, true_model, "", {"reading": "gradients"}),
+    (ALGORITHMS, as_weights, model_of_the_round_before, "", {"base": -1}),
+]
+"""Algorithms, what is stored of replies and models, the remedy and the step that is found."""
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "store", "model", "mend", "step"),
+    [(one, *rest) for algorithms, *rest in MISREAD for one in algorithms],
+    ids=repr,
+)
+def test_what_was_misread_is_found_and_mended(
+    algorithm: Algorithm,
+    store: Store,
+    model: Callable[[TrueRun, int], Model],
+    mend: str,
+    step: Mapping[str, object],
+) -> None:
+    proof = check(record(simulate(Setting(algorithm)), store, model=model))
     assert proof.outcome == "contradicts"
     assert proof.is_refused
     assert not proof.allows_no_leak("updates")
+    assert mend in proof.mend
     assert proof.best is not None
-    assert proof.best.step.reading == "differences"
-    assert "--kind differences" in proof.mend
+    assert {name: getattr(proof.best.step, name) for name in step} == step
+    assert "reading" not in step or proof.best.step.algorithm == algorithm.name
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
-def test_weights_read_as_differences_are_found_and_mended(algorithm: Algorithm) -> None:
-    proof = check(record(simulate(Setting(algorithm)), as_weights_read_as_differences))
+REFUSED = {
+    "zero in every number": lambda run, number, local, start: minus(start, start),
+    "the same, number for number": lambda run, number, local, start: minus(
+        run.models[number + 1], start
+    ),
+    "whole numbers": lambda run, number, local, start: {
+        name: (one * 30).round() - start[name] for name, one in local.items()
+    },
+    "NaN": lambda run, number, local, start: {
+        name: torch.full_like(one, torch.nan) for name, one in local.items()
+    },
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_replies_that_cannot_be_are_refused(words: str) -> None:
+    proof = check(record(simulate(), REFUSED[words]))
     assert proof.outcome == "contradicts"
-    assert "--kind weights" in proof.mend
+    assert words in proof.finding
+    assert words != "whole numbers" or "codes are multiplied" in proof.mend
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
+GRADIENTS = [(one, 4, true_model) for one in ALGORITHMS[:4]]
+GRADIENTS += [(FedAvg(), clients, model_after) for clients in (1, 4)]
+
+
+@pytest.mark.parametrize(("algorithm", "clients", "model"), GRADIENTS, ids=repr)
 @pytest.mark.parametrize("store", [as_gradients, as_gradients_read_as_weights])
-def test_gradients_are_found_with_their_rate(algorithm: Algorithm, store: object) -> None:
-    assert callable(store)
-    proof = check(record(simulate(Setting(algorithm)), store))
+def test_gradients_are_found_with_their_rate(
+    algorithm: Algorithm, clients: int, model: Callable[[TrueRun, int], Model], store: Store
+) -> None:
+    proof = check(record(simulate(Setting(algorithm, clients=clients)), store, model=model))
     assert proof.outcome == "contradicts"
     # The server moves by its rate times 0.25 times the gradient.
     rate = 0.25 * float(getattr(algorithm, "rate", 1.0))
     assert f"--kind gradients --rate {rate:g}" in proof.mend
-
-
-@pytest.mark.parametrize("clients", [1, 4])
-@pytest.mark.parametrize("store", [as_gradients, as_gradients_read_as_weights])
-def test_gradients_with_models_saved_after_their_aggregation_are_found(
-    clients: int, store: Store
-) -> None:
-    proof = check(record(simulate(Setting(clients=clients)), store, model=model_after))
-    assert proof.outcome == "contradicts"
-    assert "--kind gradients --rate 0.25" in proof.mend
-    assert 'saved = "after"' in proof.mend
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:4], ids=repr)
-def test_models_saved_after_their_aggregation_are_found(algorithm: Algorithm) -> None:
-    proof = check(record(simulate(Setting(algorithm)), model=model_after))
-    assert proof.outcome == "contradicts"
-    assert proof.best is not None
-    assert proof.best.step.saved == "after"
-    assert 'saved = "after"' in proof.mend
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS[4:], ids=repr)
-def test_gradients_under_an_adaptive_server_are_found(algorithm: Algorithm) -> None:
-    proof = check(record(simulate(Setting(algorithm)), as_gradients))
-    assert proof.outcome == "contradicts"
-    assert proof.best is not None
-    assert proof.best.step.reading == "gradients"
-    assert proof.best.step.algorithm == algorithm.name
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
-def test_models_of_the_round_before_are_found(algorithm: Algorithm) -> None:
-    proof = check(record(simulate(Setting(algorithm)), model=model_of_the_round_before))
-    assert proof.outcome == "contradicts"
-    assert proof.best is not None
-    assert proof.best.step.base == -1
+    assert ('saved = "after"' in proof.mend) == (model is model_after)
 
 
 @pytest.mark.parametrize("back", [1, 2, 3])
@@ -228,36 +228,6 @@ def test_a_reading_that_follows_makes_no_fault_of_each_reply() -> None:
     assert not any("nearly minus the broadcast" in one for one in proof.sentences)
 
 
-def test_zero_updates_are_refused() -> None:
-    proof = check(record(simulate(), lambda run, number, local, start: minus(start, start)))
-    assert proof.outcome == "contradicts"
-    assert "zero in every number" in proof.finding
-
-
-def test_a_mean_in_place_of_single_replies_is_refused() -> None:
-    proof = check(
-        record(
-            simulate(),
-            lambda run, number, local, start: minus(run.models[number + 1], start),
-        )
-    )
-    assert proof.outcome == "contradicts"
-    assert "the same, number for number" in proof.finding
-
-
-def test_whole_number_codes_are_refused() -> None:
-    proof = check(
-        record(
-            simulate(),
-            lambda run, number, local, start: {
-                name: (one * 30).round() - start[name] for name, one in local.items()
-            },
-        )
-    )
-    assert proof.outcome == "contradicts"
-    assert "codes are multiplied" in proof.mend
-
-
 def test_hidden_numbers_of_examples_cannot_be_told() -> None:
     proof = check(record(simulate(), is_hidden=True))
     assert proof.outcome == "cannot tell"
@@ -266,24 +236,11 @@ def test_hidden_numbers_of_examples_cannot_be_told() -> None:
 
 
 def test_what_a_user_accepts_is_not_refused() -> None:
-    rounds = record(simulate(), as_differences_read_as_weights)
+    rounds = record(simulate(), as_differences)
     proof = check(rounds, StatedStep(accept="the log of the run proves it"))
     assert proof.outcome == "contradicts"
     assert not proof.is_refused
     assert any("the log of the run proves it" in one for one in proof.sentences)
-
-
-def test_nan_is_a_fault() -> None:
-    proof = check(
-        record(
-            simulate(),
-            lambda run, number, local, start: {
-                name: torch.full_like(one, torch.nan) for name, one in local.items()
-            },
-        )
-    )
-    assert proof.outcome == "contradicts"
-    assert "NaN" in proof.finding
 
 
 @pytest.mark.parametrize("lost", range(5))
@@ -313,16 +270,12 @@ def test_a_model_that_changes_its_tensors_is_read_anew() -> None:
     assert check([*first, *later]).outcome == "follows"
 
 
-@pytest.mark.parametrize("store", [as_weights, as_differences_read_as_weights])
+@pytest.mark.parametrize("store", [as_weights, as_differences])
 def test_a_recording_that_begins_later_is_checked(store: Store) -> None:
     run = simulate(Setting(FedAvgM(rate=0.7, momentum=0.8), rounds=7))
     proof = check(record(run, store)[2:])
     assert proof.outcome == ("follows" if store is as_weights else "contradicts")
-
-
-def test_a_recording_that_begins_later_and_follows_no_step_is_checked() -> None:
-    rounds = record(simulate(), only=client(2))
-    assert check(rounds[2:]).reason is Reason.REPLIES_UNSEEN
+    assert check(record(simulate(), only=client(2))[2:]).reason is Reason.REPLIES_UNSEEN
 
 
 @pytest.mark.parametrize(

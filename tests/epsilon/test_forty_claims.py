@@ -9,7 +9,7 @@ from overheard.core.defense import RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism, RecordSampling
 from overheard.epsilon.epsilon_results import epsilon_results
 from tests.auditing.epsilon_audits import audit_of
-from tests.core.accounting.test_sampled_accountant import DELTA, FEDAVG, OPACUS
+from tests.core.accounting.test_accountant import DELTA, FEDAVG, OPACUS
 from tests.core.closed_form_epsilon import closed_epsilon
 
 

@@ -13,11 +13,21 @@ import pytest
 import torch
 from torch import nn
 
+from overheard.core.defense import Defense
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.federation.federation import Federation
+
+
+class ClientDefense(Defense):
+    """What defenses of tests have in common."""
+
+    name = "of a test"
+    source = "this test"
+    enforced_at = "client"
+    switched_off_by = "the client"
 
 
 def build_model() -> nn.Module:

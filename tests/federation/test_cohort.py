@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.core.defense import Defense, DefenseContext
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.parties import client, shadow_device
@@ -21,16 +21,14 @@ from overheard.federation.cohort import (
 )
 from overheard.federation.federation import Federation
 from overheard.federation.sampling import participants_per_round, sampling_rate
+from tests.federation.conftest import ClientDefense
 
 
 @dataclass(frozen=True)
-class Mirror(Defense):
+class Mirror(ClientDefense):
     """Duplicates a client's examples with the other label."""
 
     name = "mirror"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return Examples(
@@ -39,26 +37,16 @@ class Mirror(Defense):
 
 
 @dataclass(frozen=True)
-class DropZeros(Defense):
+class DropZeros(ClientDefense):
     """Removes all examples of class 0."""
-
-    name = "drop zeros"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         return data.take(data.labels != 0)
 
 
 @dataclass(frozen=True)
-class Witness(Defense):
+class Witness(ClientDefense):
     """Replaces the examples by the previous chunk, or by none."""
-
-    name = "witness"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         if context.previous_data is None:
@@ -70,13 +58,10 @@ class Witness(Defense):
 
 
 @dataclass(frozen=True)
-class Lasting(Defense):
+class Lasting(ClientDefense):
     """Replaces all examples by one public example, drawn once for the party."""
 
     name = "lasting"
-    source = "this test"
-    enforced_at = "client"
-    switched_off_by = "the client"
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         assert context.background is not None

@@ -1,10 +1,11 @@
-"""Reading of untrusted findings files."""
+"""Findings as a document."""
 
 import json
 from collections.abc import Callable, Iterable
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,8 @@ from overheard.findings.document import (
     FindingsDocument,
     read_findings,
 )
+from overheard.findings.document_rows import IntervalEstimate, VerdictRow
+from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
 from tests.gate.documents import (
     JsonObject,
     bound,
@@ -96,11 +99,6 @@ def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
 
 
 LOST = {"party": "client/0", "rounds": [0, 1], "is_unrecorded": True, "reason": "NaN"}
-
-
-def joint_claim(*targets: object, target: str = "cohort") -> JsonObject:
-    names = {"observers": ["client/0"], "target": target, "targets": [*targets]}
-    return {**names, "scores": []}
 
 
 INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
@@ -301,34 +299,6 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
         lambda: document(findings=-1),
         "findings: it is no list of objects",
     ),
-    "a joint claim about one client twice": (
-        lambda: document(findings=[joint_claim("client/1", "client/1")]),
-        "'targets' has a value twice",
-    ),
-    "a joint claim about the server": (
-        lambda: document(findings=[joint_claim("client/1", "server")]),
-        "'targets' names server, which is no client under attack",
-    ),
-    "a joint claim about an observer": (
-        lambda: document(findings=[joint_claim("client/1", "client/0")]),
-        "'targets' names client/0, which is no client under attack",
-    ),
-    "a joint claim about no name of a client": (
-        lambda: document(findings=[joint_claim("client/1", "../x")]),
-        "the party name '../x' must have the form",
-    ),
-    "a joint claim about one client": (
-        lambda: document(findings=[joint_claim("client/1")]),
-        "'targets' names clients of a claim that is not about several",
-    ),
-    "a joint claim that is about a single target": (
-        lambda: document(findings=[joint_claim("client/1", "client/2", target="client/1")]),
-        "'targets' names clients of a claim that is not about several",
-    ),
-    "a joint claim about a number": (
-        lambda: document(findings=[joint_claim("client/1", 2)]),
-        "must be lists of names",
-    ),
     "control characters": (
         lambda: document(summary_row(better="\x1b[2J\n")),
         "summary.0.better",
@@ -451,3 +421,131 @@ def test_what_is_written_is_read_as_it_was_and_what_is_refused_is_never_written(
             path.write_text(made.to_json())
             if (made.format, made.version) == (FORMAT, VERSION):
                 assert read_findings(path) == made
+
+
+def read(verdict: str, **changes: object) -> EpsilonRow:
+    return EpsilonRow.model_validate_json(json.dumps(epsilon_row(verdict, **changes)))
+
+
+@pytest.mark.parametrize("verdict", get_args(EpsilonVerdict))
+def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
+    by_verdict = {
+        "holds": 2.0,
+        "unasked": 2.0,
+        "refused": 2.0,
+        "unlike": 2.0,
+        "unchecked": 2.0,
+        "not confirmed": 2.0,
+        "unaccounted": None,
+        "contradicted": None,
+    }
+    assert read(verdict).guaranteed_epsilon == by_verdict.get(verdict, inf)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
+def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
+    assert read(verdict, ceiling=None).guaranteed_epsilon == inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "guaranteed"),
+    [
+        ({"ceiling": 2.0}, 2.0),
+        # No upper bound is known, or an infinite one.
+        ({"ceiling": None, "is_recomputed": False}, None),
+        ({"ceiling": None, "is_recomputed": True, "pld": None}, inf),
+        ({"ceiling": None, "is_recomputed": True, "pld": 3.0}, None),
+    ],
+)
+def test_an_unconfirmed_claim_guarantees_the_upper_bound(
+    changes: dict[str, object], guaranteed: float | None
+):
+    row = read("not confirmed", claim="not confirmed", doubt="nobody told", **changes)
+    assert (row.guaranteed_epsilon, row.reason) == (guaranteed, "nobody told")
+
+
+def test_a_claim_that_an_older_version_called_too_small_is_not_confirmed():
+    row = read("overclaimed", claimed=1.0, claimed_for="run")
+    assert (row.verdict, row.claim) == ("not confirmed", None)
+    assert row.reason.endswith("with an upper bound alone: audit again")
+    assert (row.relation, row.record_sampling, row.rounds_text) == (None, None, "")
+
+
+def test_says_of_how_many_planned_rounds_a_recording_has():
+    assert read("holds", rounds=300, recorded_rounds=3).rounds_text == (
+        "3 of 300 rounds recorded"
+    )
+
+
+PROVEN = bound(2.5)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes"),
+    [
+        ("holds", {"measured": None}),
+        ("violated", {"ceiling": 2.5}),
+        ("violated", {"ceiling": None}),
+        ("violated", {"measured": None}),
+        ("contradicted", {"ceiling": 2.5}),
+        ("unasked", {"measured": PROVEN}),
+        ("refused", {"measured": PROVEN}),
+        ("unlike", {"measured": PROVEN}),
+        ("unaccounted", {"ceiling": 2.0}),
+        ("flawed", {"ceiling": 2.0}),
+        ("uncovered", {"ceiling": 2.0}),
+    ],
+)
+def test_refuses_a_verdict_that_contradicts_its_numbers(
+    verdict: str, changes: dict[str, object]
+):
+    read(verdict)
+    with pytest.raises(ValidationError, match="contradicts"):
+        read(verdict, **changes)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "false"])
+def test_the_lower_bound_may_exceed_the_ceiling_of_another_neighbouring_relation(verdict: str):
+    assert read(verdict, measured=PROVEN).measured is not None  # 2.5, and the ceiling is 2
+
+
+def stored_verdict(**changes: object) -> VerdictRow:
+    row = {
+        "arm": "none",
+        "observers": ("server",),
+        "question": "label_shares",
+        "about": "clients",
+        "verdict": "leaks",
+        "attack": "decaf",
+        "p_value": 0.005,
+        "smallest_p_value": 0.005,
+        "gain": IntervalEstimate(mean=0.2, low=0.1, high=0.3),
+        "margins": {"l1": 0.1},
+        "is_below_margin": False,
+        "why": "",
+        "score": "l1",
+        "sentence": "Decaf reads the label shares.",
+        "shared_gains": {},
+    }
+    return VerdictRow.model_validate({**row, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"p_value": 0.03},
+        {"p_value": None},
+        {"gain": None},
+        {"gain": IntervalEstimate(mean=0.0, low=-0.1, high=0.1)},
+        {"verdict": "no leak above margin"},
+        {"verdict": "silent"},
+        {"p_value": 1.5},
+        {"margins": {"l1": -1.0}},
+    ],
+)
+def test_refuses_a_verdict_on_a_threat_that_contradicts_its_test(
+    changes: dict[str, object],
+) -> None:
+    assert stored_verdict().verdict == "leaks"
+    with pytest.raises(ValidationError):
+        stored_verdict(**changes)

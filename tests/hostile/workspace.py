@@ -17,7 +17,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.report.evidence.write import write_evidence
 from overheard.report.write import write_report
-from tests.archive.hostile import recorded
+from tests.archive.recorded_run import recorded
 from tests.auditing.plans import TINY
 
 EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"

@@ -3,7 +3,7 @@ import io
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from overheard.data.reading.arrays import (
     read_numbers,
     read_pixels,
 )
-from tests.archive.hostile_exports import array, lying, zipped
 
 MIB = 2**20
 
@@ -87,6 +86,31 @@ def test_refuses_a_negative_length(tmp_path: Path) -> None:
     path = with_header(tmp_path / "negative.npz", (-1, -5), "|u1", b"12345")
     with pytest.raises(DataError):
         read_array(path, "x")
+
+
+def array(head: bytes, numbers: bytes = b"\0" * 8, version: bytes = b"\x01\x00") -> bytes:
+    """Return an array as in an `.npz`, with any header."""
+    length = struct.pack("<H" if version == b"\x01\x00" else "<I", len(head))
+    return b"\x93NUMPY" + version + length + head + numbers
+
+
+def zipped(entries: Mapping[str, bytes]) -> bytes:
+    page = io.BytesIO()
+    with zipfile.ZipFile(page, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return page.getvalue()
+
+
+def lying(content: bytes, claim: int) -> bytes:
+    """Return the zip with this claimed unpacked size of every entry."""
+    damaged = bytearray(content)
+    for mark, place in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        start = damaged.find(mark)
+        while start >= 0:
+            damaged[start + place : start + place + 4] = struct.pack("<I", claim)
+            start = damaged.find(mark, start + 4)
+    return bytes(damaged)
 
 
 def write_file(tmp_path: Path, content: bytes) -> Path:
