@@ -113,7 +113,8 @@ class Corpus:
         cell.change.apply(path)
         # A link may have moved the input there.
         moved = _contents([cwd.parent / "outside"])
-        size = _unpacked(path)
+        stated = cell.change.unpacked
+        size = _unpacked(path) if stated is None else stated
         run = self._watch(cell, cwd, cell.change.environment)
         problems = list(self._problems(cell, run, before, size))
         written = _contents([cwd / one for one in cell.entry.results or cell.entry.writes])

@@ -86,6 +86,7 @@ class Change:
         apply: makes it, given the path of the input.
         ends: how the command may end.
         environment: environment variables of the command.
+        unpacked: the bytes that the limits let the input unpack to; None = not known.
 
     """
 
@@ -94,6 +95,7 @@ class Change:
     apply: Callable[[Path], None]
     ends: frozenset[str] = REFUSED
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    unpacked: int | None = None
 
 
 def written(kind: str, name: str, content: bytes, ends: frozenset[str] = REFUSED) -> Change:

@@ -499,7 +499,7 @@ ENTRIES: tuple[Entry, ...] = (
           (plan_check("parquet.toml"),), ("parquet.toml",), is_named=True,
           fine=frozenset({0, 2})),
     Entry("data: folder of public data sets", ".", data_folders,
-          (plan_check("mnist.toml"),), ("mnist.toml",), fine=frozenset({0, 2}),
+          (plan_check("mnist.toml"),), ("mnist.toml", "cifar.toml"), fine=frozenset({0, 2}),
           environment=MappingProxyType({"OVERHEARD_DATA": "data"}), aliases=("data",)),
     Entry("findings.json", "audit/findings.json", findings,
           (CHECK, ("compare", "audit", "audit"), ("evidence", "audit", "--out", "new")),

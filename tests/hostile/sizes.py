@@ -5,150 +5,160 @@ memory beside. The table shows what a command takes more than for the intact inp
 """
 
 import argparse
-import gzip
-import struct
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from overheard.data.reading.arrays import ITEM_BYTES
-from overheard.data.reading.mnist_files import MAGIC, SIDE
-from overheard.data.reading.texts import WORD_BYTES
-from overheard.disk.limits import ARRAY, SMALL_FILE, SOURCE_FILES, TABLE, VARIABLE, parse_size
+from overheard.disk.limits import (
+    ARRAY,
+    FINDINGS,
+    JSON,
+    SMALL_FILE,
+    SOURCE_FILES,
+    TABLE,
+    VARIABLE,
+    parse_size,
+)
+from tests.hostile import large_inputs as write
 from tests.hostile.__main__ import say
 from tests.hostile.audit_hook import WatchedCommands
 from tests.hostile.cells import LIMIT_S, SPARE_BYTES, Cell, Corpus
 from tests.hostile.changes import READ_OR_REFUSED, Change
-from tests.hostile.entries import ENTRIES
+from tests.hostile.entries import ENTRIES, plan_check
+from tests.hostile.large_inputs import Writer, json_items, json_text, numbered, toml_items
 from tests.hostile.workspace import build
 
 SHARE = 0.95
 """The share of its limit that an input takes."""
 
 
-def csv_of_numbers(path: Path, size: int) -> None:
-    """Write a table of different numbers."""
-    path.write_bytes(_csv(size))
+@dataclass(frozen=True)
+class Large:
+    """A form of a large input.
+
+    Args:
+        row: the entry.
+        part: which limit counts, see `overheard.disk.limits`.
+        name: what is in it.
+        write: writes it.
+        commands: what reads it; () = the commands of the entry.
+
+    """
+
+    row: str
+    part: int
+    name: str
+    write: Writer
+    commands: tuple[tuple[str, ...], ...] = ()
 
 
-def packed_csv_of_numbers(path: Path, size: int) -> None:
-    """Write the same table, packed."""
-    path.write_bytes(gzip.compress(_csv(size), 1))
+TRUTH, MANIFEST = "recording: truth.json", "recording: manifest.json"
+LINES, FOUND = "recording: message lines", "findings.json"
+CSV, TEXTS = "data: tables in csv", "data: texts in csv"
+IMAGES, ARRAYS = "data: folder of public data sets", "data: arrays in npz"
+ABOUT, SAFETENSORS = "export: about.toml", "export: weights in safetensors"
+NPZ, BREAKPOINT = "export: weights in npz", "export: breakpoints of Fed-BioMed"
+FACTS, DIGESTS = "recording: facts for a plan", "evidence: digests.json"
 
+CIFAR = (plan_check("cifar.toml"),)
 
-def csv_of_words(path: Path, size: int) -> None:
-    """Write a table of different texts."""
-    # A row becomes 40 tokens of 8 bytes.
-    rows = (f"w{number:08d} v{number},{number % 3}\n" for number in range(size // 320))
-    path.write_text("note,label\n" + "".join(rows))
+TEXT = numbered('"#":""')
+UNKNOWN = numbered('"#":1')
+CLIENT = numbered('"client/#"')
 
-
-def csv_of_long_texts(path: Path, size: int) -> None:
-    """Write a table of texts of 1,300 short words each."""
-    words = " ".join(f"{number % 100:02}" for number in range(1_300))
-    rows = (f"{number:08d} {words},{number % 3}\n" for number in range(size // 3_930))
-    path.write_text("note,label\n" + "".join(rows))
-
-
-def csv_of_emoji(path: Path, size: int) -> None:
-    """Write a table of texts with an emoji each, so that each letter takes 4 bytes."""
-    # Each text is counted with 4 bytes a letter and 72 beside.
-    rows = (f"😀 {number:08d} {'word ' * 18},{number % 3}\n" for number in range(size // 480))
-    path.write_text("note,label\n" + "".join(rows), encoding="utf-8")
-
-
-def csv_of_different_words(path: Path, size: int) -> None:
-    """Write a table of texts in which no word is there twice."""
-    rows = (
-        " ".join(f"{word:x}" for word in range(20 * row, 20 * (row + 1))) + f",{row % 3}\n"
-        for row in range(0x10, size // (20 * WORD_BYTES))
-    )
-    path.write_text("note,label\n" + "".join(rows))
-
-
-def idx_of_noise(path: Path, size: int) -> None:
-    """Write the four files of MNIST, with images that do not compress."""
-    folder = path / "data" / "mnist"
-    folder.mkdir(parents=True)
-    count = size // (ITEM_BYTES * SIDE * SIDE)
-    draw = np.random.default_rng(0)
-    labels = struct.pack(">2I", MAGIC + 1, count) + bytes(np.arange(count, dtype=np.uint8) % 10)
-    for part in ("train", "t10k"):
-        pixels = draw.integers(0, 256, count * SIDE * SIDE, np.uint8).tobytes()
-        images = struct.pack(">4I", MAGIC + 3, count, SIDE, SIDE) + pixels
-        (folder / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images, 1))
-        (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels, 1))
-
-
-def _csv(size: int) -> bytes:
-    # Each number is a text of some 10 letters, counted with 72 bytes beside.
-    rows = (
-        f"{number / 7:.9g},w{number % 4},{'fm'[number % 2]},c{number % 3}\n"
-        for number in range(size // 83)
-    )
-    return ("age,ward,sex,label\n" + "".join(rows)).encode()
-
-
-def parquet_of_numbers(path: Path, size: int) -> None:
-    """Write a table of different numbers in Parquet."""
-    # Each number becomes a text of some 19 letters, counted with 72 bytes beside.
-    rows = size // 92
-    label, ward = np.array(["a", "b", "c"]), np.array(["x", "y"])
-    table = {
-        "age": np.random.default_rng(0).random(rows),
-        "label": label[np.arange(rows) % 3],
-        "ward": ward[np.arange(rows) % 2],
-    }
-    pq.write_table(pa.table(table), path)
-
-
-def parquet_of_one_text(path: Path, size: int) -> None:
-    """Write a table in Parquet of many rows with one text."""
-    rows = size // 150
-    note = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["x" * 100])
-    label = pa.array(np.array(["a", "b", "c"])[np.arange(rows) % 3])
-    number = np.random.default_rng(0).random(rows)
-    table = {"age": number, "note": note, "label": label, "ward": label}
-    pq.write_table(pa.table(table), path, compression="none")
-
-
-def npz_of_numbers(path: Path, size: int) -> None:
-    """Write arrays of numbers that do not compress."""
-    # Each number is counted as 8 bytes, as it is converted.
-    rows = size // 64
-    numbers = np.random.default_rng(0).random((rows, 8), np.float32)
-    np.savez(path, x=numbers, y=np.arange(rows) % 3)
-
-
-def statements(path: Path, size: int) -> None:
-    """Write source code of short statements."""
-    path.write_bytes(b"from torch import nn\n" + b"a\n" * (size // 2 - 20))
-
-
-def toml_list(path: Path, size: int) -> None:
-    """Write a long list in TOML."""
-    path.write_bytes(b"a = [" + b"1," * (size // 2 - 5) + b"]\n")
-
-
-SIZES: tuple[tuple[str, int, Callable[[Path, int], None]], ...] = (
-    ("data: tables in csv", TABLE, csv_of_numbers),
-    ("data: texts in csv", TABLE, csv_of_words),
-    ("data: texts in csv", TABLE, csv_of_long_texts),
-    ("data: texts in csv", TABLE, csv_of_emoji),
-    ("data: texts in csv", TABLE, csv_of_different_words),
-    ("data: tables in csv.gz", TABLE, packed_csv_of_numbers),
-    ("data: tables in parquet", TABLE, parquet_of_numbers),
-    ("data: tables in parquet", TABLE, parquet_of_one_text),
-    ("data: arrays in npz", ARRAY, npz_of_numbers),
-    ("data: folder of public data sets", ARRAY, idx_of_noise),
-    ("app: source code", SOURCE_FILES, statements),
-    ("plan", SMALL_FILE, toml_list),
+SIZES: tuple[Large, ...] = (
+    Large(CSV, TABLE, "numbers", write.csv_of_numbers),
+    Large(TEXTS, TABLE, "words", write.csv_of_words),
+    Large(TEXTS, TABLE, "long texts", write.csv_of_long_texts),
+    Large(TEXTS, TABLE, "emoji", write.csv_of_emoji),
+    Large(TEXTS, TABLE, "different words", write.csv_of_different_words),
+    Large("data: tables in csv.gz", TABLE, "numbers", write.packed_csv_of_numbers),
+    Large("data: tables in parquet", TABLE, "numbers", write.parquet_of_numbers),
+    Large("data: tables in parquet", TABLE, "one text", write.parquet_of_one_text),
+    Large(ARRAYS, ARRAY, "numbers", write.npz_of_numbers),
+    Large(ARRAYS, ARRAY, "zeros, packed", write.npz_of_zeros),
+    Large(ARRAYS, ARRAY, "images", write.npz_of_images),
+    Large(ARRAYS, ARRAY, "many arrays", write.npz_of_many_arrays),
+    Large(IMAGES, ARRAY, "MNIST", write.idx_of_noise),
+    Large(IMAGES, ARRAY, "CIFAR-10 in npz", write.cifar_of_noise, CIFAR),
+    Large(IMAGES, ARRAY, "CIFAR-10 as published", write.cifar_archive, CIFAR),
+    Large(IMAGES, ARRAY, "CIFAR-10, many files", write.cifar_archive_of_many_files, CIFAR),
+    Large(IMAGES, ARRAY, "CIFAR-10, long header", write.cifar_archive_of_long_header, CIFAR),
+    Large(TRUTH, JSON, "wrong items", json_items("accuracy", "1")),
+    Large(TRUTH, JSON, "unknown keys", json_items("x", UNKNOWN, is_table=True)),
+    Large(TRUTH, JSON, "empty lists", json_items("x", "[]")),
+    Large(TRUTH, JSON, "one text", json_text("x")),
+    Large(TRUTH, JSON, "one long count", json_items("counts.0.labels", "1")),
+    Large(
+        TRUTH,
+        JSON,
+        "accuracies",
+        json_items("accuracy", lambda number: f'{{"round":{number},"accuracy":0.5}}'),
+    ),
+    Large(
+        TRUTH,
+        JSON,
+        "counts",
+        json_items(
+            "counts",
+            lambda number: f'{{"round":{number % 2},"party":"client/{number}","labels":[1,1]}}',
+        ),
+    ),
+    Large(MANIFEST, JSON, "wrong items", json_items("parties", "1")),
+    Large(MANIFEST, JSON, "unknown keys", json_items("task", UNKNOWN, is_table=True)),
+    Large(MANIFEST, JSON, "empty lists", json_items("parties", "[]")),
+    Large(MANIFEST, JSON, "one text", json_text("model")),
+    Large(MANIFEST, JSON, "parties", json_items("parties", CLIENT)),
+    Large(FACTS, JSON, "parties", json_items("parties", CLIENT)),
+    Large(FACTS, JSON, "classes", json_items("task.class_names", CLIENT)),
+    Large(LINES, JSON, "empty lines", write.EMPTY_LINES),
+    Large(LINES, JSON, "wrong lines", write.SHORT_LINES),
+    Large(LINES, JSON, "missing replies", write.MISSING_REPLIES),
+    Large(LINES, JSON, "wrong items", json_items("readers", "1")),
+    Large(LINES, JSON, "readers", json_items("readers", CLIENT)),
+    Large(LINES, JSON, "settings", json_items("body.config", TEXT, is_table=True)),
+    Large(LINES, JSON, "wrong settings", json_items("body.config", UNKNOWN, is_table=True)),
+    Large(FOUND, FINDINGS, "wrong items", json_items("refusals", "1")),
+    Large(FOUND, FINDINGS, "empty lists", json_items("refusals", "[]")),
+    Large(FOUND, FINDINGS, "wrong keys", json_items("arms.0.accuracy", UNKNOWN, is_table=True)),
+    Large(FOUND, FINDINGS, "one text", json_text("plan")),
+    Large(FOUND, FINDINGS, "empty findings", json_items("findings", '{"scores":0}')),
+    Large(FOUND, FINDINGS, "versions", json_items("versions", TEXT, is_table=True)),
+    Large(FOUND, FINDINGS, "unused", json_items("x", numbered('"#"'))),
+    Large(
+        FOUND, FINDINGS, "cells", json_items("findings", numbered('{"scores":[],"target":"#"}'))
+    ),
+    Large(BREAKPOINT, JSON, "empty lists", json_items("aggregator.x", "[]")),
+    Large(BREAKPOINT, JSON, "settings", json_items("training_args", UNKNOWN, is_table=True)),
+    Large(
+        BREAKPOINT,
+        JSON,
+        "replies",
+        json_items("training_replies.0", numbered('"#":{"success":false}'), is_table=True),
+    ),
+    Large(
+        BREAKPOINT,
+        JSON,
+        "wrong replies",
+        json_items("training_replies.0", UNKNOWN, is_table=True),
+    ),
+    Large("export: weights of Fed-BioMed", ARRAY, "16 bits", write.mpk_of_noise),
+    Large(SAFETENSORS, ARRAY, "16 bits", write.safetensors_of_noise),
+    Large(SAFETENSORS, ARRAY, "64 bits", write.safetensors_of_doubles),
+    Large(NPZ, ARRAY, "16 bits, zeros, packed", write.npz_of_weights),
+    Large(NPZ, ARRAY, "many tensors", write.npz_of_many_weights),
+    Large(ABOUT, SMALL_FILE, "clients", toml_items("clients", '""')),
+    Large(ABOUT, SMALL_FILE, "wrong clients", toml_items("clients", "1")),
+    Large(ABOUT, SMALL_FILE, "unknown keys", write.toml_keys),
+    Large("app: source code", SOURCE_FILES, "statements", write.statements),
+    Large("plan", SMALL_FILE, "one list", write.toml_list),
+    Large("plan", SMALL_FILE, "wrong seeds", toml_items("seeds", '""')),
+    Large("plan", SMALL_FILE, "seeds", toml_items("seeds", "1")),
+    Large("plan", SMALL_FILE, "unknown keys", write.toml_keys),
+    Large("policy", SMALL_FILE, "wrong rules", toml_items("epsilon", "1")),
+    Large(DIGESTS, SMALL_FILE, "wrong digests", json_items("files", "1")),
 )
 
 
@@ -158,38 +168,37 @@ def main() -> int:
     options.add_argument("--limit", type=parse_size, default=parse_size("200MB"))
     options.add_argument("--entry", default="", help="a part of the names of entries")
     chosen = options.parse_args()
-    environment = MappingProxyType({VARIABLE: str(chosen.limit)})
     failed = 0
     with tempfile.TemporaryDirectory() as folder, WatchedCommands() as commands:
         corpus = Corpus(build(Path(folder) / "workspace"), Path(folder) / "process", commands)
-        say(f"{'entry and input':<50}{'MB':>8}{'most MB':>9}{'s':>7}  how it ended")
-        for row, part, write in SIZES:
-            if chosen.entry in row:
-                failed += _measure(corpus, row, write, chosen.limit // part, environment)
+        say(f"{'entry, input and command':<66}{'MB':>8}{'most MB':>9}{'s':>7}  how it ended")
+        for large in SIZES:
+            if chosen.entry in f"{large.row}: {large.name}":
+                failed += _measure(corpus, large, chosen.limit)
     return int(failed > 0)
 
 
-def _measure(
-    corpus: Corpus,
-    row: str,
-    write: Callable[[Path, int], None],
-    limit: int,
-    environment: Mapping[str, str],
-) -> bool:
-    entry = next(one for one in ENTRIES if one.row == row)
-    name = write.__name__.replace("_", " ")
+def _measure(corpus: Corpus, large: Large, limit: int) -> bool:
+    """Measure each command that reads an input, and print a line; return whether one fails."""
+    entry = next(one for one in ENTRIES if one.row == large.row)
+    size = limit // large.part
     change = Change(
         "large",
-        name,
-        lambda path: write(path, int(SHARE * limit)),
+        large.name,
+        lambda path: large.write(path, int(SHARE * size)),
         READ_OR_REFUSED,
-        environment,
+        MappingProxyType({VARIABLE: str(limit)}),
+        size,
     )
-    result = corpus.run(Cell(entry, change, entry.commands[0]))
-    taken, most = result.more_bytes >> 20, (4 * limit + SPARE_BYTES) >> 20
-    said = " ".join((result.end, *result.problems, result.said))
-    say(f"{row + ': ' + name:<50}{taken:>8}{most:>9}{result.seconds:>7.1f}  {said[:200]}")
-    return taken > most or result.seconds > LIMIT_S
+    is_bad = False
+    for command in large.commands or entry.commands:
+        result = corpus.run(Cell(entry, change, command))
+        taken, most = result.more_bytes >> 20, (4 * size + SPARE_BYTES) >> 20
+        said = " ".join((result.end, *result.problems, result.said))
+        name = f"{large.row}: {large.name} ({command[0]})"
+        say(f"{name:<66}{taken:>8}{most:>9}{result.seconds:>7.1f}  {said[:200]}")
+        is_bad |= taken > most or result.seconds > LIMIT_S
+    return is_bad
 
 
 if __name__ == "__main__":

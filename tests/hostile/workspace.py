@@ -233,7 +233,9 @@ def _write_data(folder: Path) -> None:
     mnist = DATA_PLAN.replace(
         'kind = "own", reference = "{reference}", label = "label"{more}', 'kind = "mnist"'
     )
-    (folder / "mnist.toml").write_text(mnist.format(), encoding="utf-8")
+    for name in ("mnist", "cifar10"):
+        text = mnist.format().replace("mnist", name)
+        (folder / f"{name.removesuffix('10')}.toml").write_text(text, encoding="utf-8")
     for name, (reference, more) in plans.items():
         text = DATA_PLAN.format(reference=reference, more=more)
         if name == "texts.toml":

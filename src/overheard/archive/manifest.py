@@ -4,7 +4,7 @@ import platform
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -18,6 +18,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.purge_note import find_purge
 from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
+from overheard.core.bounded_errors import BOUNDED, describe_errors
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
@@ -252,7 +253,7 @@ def is_complete(folder: Path) -> bool:
 
 def describe_validation_error(error: ValidationError) -> str:
     """Describe all validation errors with their locations, on one line."""
-    errors = error.errors(include_url=False)
+    errors = describe_errors(error)
     locations = [
         ".".join(str(part) for part in flaw["loc"]) or "the document" for flaw in errors
     ]
@@ -322,4 +323,4 @@ def _check_format(path: Path, content: bytes) -> None:
         )
 
 
-_PARSER = TypeAdapter(Manifest)
+_PARSER: TypeAdapter[Manifest] = TypeAdapter(Annotated[Manifest, BOUNDED])

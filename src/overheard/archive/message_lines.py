@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from overheard.core.bounded_errors import BOUNDED
 from overheard.core.messages import UnstoredKind
 from overheard.core.settings import RoundNumber
 
@@ -145,7 +146,7 @@ class Line:
     times: TimestampsLine | None = None
 
 
-LINE_PARSER: TypeAdapter[Line] = TypeAdapter(Line)
+LINE_PARSER: TypeAdapter[Line] = TypeAdapter(Annotated[Line, BOUNDED])
 """Parses and serializes one line; rejects unknown keys, wrong types, NaN and infinity."""
 
 

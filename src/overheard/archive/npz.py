@@ -11,8 +11,11 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -23,6 +26,9 @@ MAX_HEADER_BYTES = 2**14
 
 CHUNK_BYTES = 2**20
 """Bytes to unpack at a time."""
+
+MAX_LIST_BYTES = 2**24
+"""Most bytes of the list of arrays, which are enough for 100,000 names of 100 letters."""
 
 ZIP_FAILURES = (
     OSError,
@@ -47,6 +53,35 @@ _HEADER = re.compile(
     rb"\{'descr': '([^']{1,99})', 'fortran_order': (True|False), "
     rb"'shape': \(([0-9L, ]*)\), *\} *\n?"
 )
+
+
+@final
+class _BoundedFile(FileIO):
+    """A file that never reads much at once.
+
+    Python's zip reader reads the list of arrays in one piece, and makes an object of 600 bytes
+    for each of its entries, of which 47 bytes are in the file.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read this many bytes.
+
+        Raises:
+            ValueError: if these are more than a list of arrays has.
+
+        """
+        if size is not None and size > MAX_LIST_BYTES:
+            raise ValueError(
+                f"its list of arrays has {size} bytes, at most {MAX_LIST_BYTES} are read"
+            )
+        return super().read(size)
+
+
+@contextmanager
+def open_arrays(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an `.npz` file; raises one of `ZIP_FAILURES` if it is none, or has many arrays."""
+    with _BoundedFile(path) as file, zipfile.ZipFile(file) as archive:
+        yield archive
 
 
 @final

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from overheard.archive.layout import manifest_path
+from overheard.core.bounded_errors import BoundedModel, describe_errors
 from overheard.core.errors import OutputError
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
@@ -16,7 +17,7 @@ NOTE_FILE = "purged.json"
 _Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
-class _Part(BaseModel):
+class _Part(BoundedModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -108,7 +109,7 @@ def read_purge_note(folder: Path) -> PurgeNote | None:
     try:
         return PurgeNote.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = describe_errors(error)[0]
         raise OutputError(
             f"{path}: not the note of a purge ({first['msg']}): restore it from a copy, or "
             "remove it if nothing was purged here"

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from overheard.archive.layout import messages_path, seconds_path, transcript_path
 from overheard.archive.repeated_keys import refuse_repeated_keys
+from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import OutputError
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
 from overheard.disk.links import explain_errors
@@ -23,7 +24,7 @@ from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text, write_unflushed
 
 _PARSER = TypeAdapter(
-    Annotated[dict[str, str], Field(min_length=1)], config=ConfigDict(strict=True)
+    Annotated[dict[str, str], Field(min_length=1), BOUNDED], config=ConfigDict(strict=True)
 )
 
 TRUTH = "truth.json"

@@ -10,6 +10,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
+from overheard.core.bounded_errors import BoundedModel, describe_errors
+
 Positive = Annotated[int, Ge(1), Lt(2**31)]
 """A whole number of 1 or more."""
 
@@ -35,7 +37,7 @@ ExampleCount = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
 RecordIndex = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
 
 
-class CheckedTable(BaseModel):
+class CheckedTable(BoundedModel):
     """A table of settings in which nothing is converted, and numbers are finite."""
 
     model_config = ConfigDict(
@@ -96,7 +98,7 @@ def check_settings(settings: object) -> None:
             {name: getattr(settings, name) for name in model.model_fields}
         )
     except ValidationError as error:
-        mistakes = error.errors(include_url=False)
+        mistakes = describe_errors(error)
         raise ValueError(
             "; ".join(f"{_place(one)} {mistake_text(one)}" for one in mistakes)
         ) from error

@@ -24,6 +24,10 @@ LONG_NUMBER = f"it has a number of more than {MAX_DIGITS} digits"
 MAX_KEY_PARTS = 64
 """The most parts of a dotted key in TOML: its parser takes the square of their number."""
 
+MAX_TABLES = 200_000
+"""The most brackets and dots of a TOML text: its parser takes up to 850 bytes for each table
+and each part of a dotted key."""
+
 MAX_BRACES = 5000
 """The most braces of a source file: before 3.12, Python takes the square of their number."""
 
@@ -150,6 +154,10 @@ def parse_toml(
         raise error(f"{place}: not TOML that is read: {LONG_NUMBER}")
     if _LONG_KEY.search(text):
         raise error(f"{place}: not TOML that is read: a key has over {MAX_KEY_PARTS} parts")
+    if text.count("[") + text.count(".") > MAX_TABLES:
+        raise error(
+            f"{place}: not TOML that is read: it has over {MAX_TABLES} brackets and dots"
+        )
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError, MemoryError) as failure:

@@ -8,6 +8,7 @@ from typing import final
 
 from pydantic import ValidationError, model_validator
 
+from overheard.core.bounded_errors import describe_errors
 from overheard.core.errors import FindingsError
 from overheard.core.parties import SERVER
 from overheard.disk.limits import FINDINGS
@@ -217,7 +218,7 @@ def read_findings(path: Path) -> FindingsDocument:
 
 def describe_flaw(error: ValidationError) -> str:
     """Return the first thing that is wrong with findings, and where."""
-    first = error.errors(include_url=False, include_input=False)[0]
+    first = describe_errors(error)[0]
     where = ".".join(str(step) for step in first["loc"]) or "the whole"
     more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     problem = first["msg"].removeprefix("Value error, ")

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Annotated, Literal, Self, final
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -19,6 +18,7 @@ from pydantic import (
 )
 
 from overheard.consistency.proof import Outcome
+from overheard.core.bounded_errors import BoundedModel
 from overheard.core.parties import COHORT, is_client, parse_party
 from overheard.core.task import Utility
 from overheard.findings.control_draws import ControlDraws
@@ -71,7 +71,7 @@ def refuse_repeated(key: str, values: Sequence[object]) -> None:
         raise ValueError(f"{key!r} has a value twice")
 
 
-class DocumentPart(BaseModel):
+class DocumentPart(BoundedModel):
     """A part of the document, with strict types, as a file of it is untrusted.
 
     Keys that nobody reads here are ignored.

@@ -21,6 +21,10 @@ MAX_MISTAKES = 100
 """The most mistakes of a file that a message lists."""
 
 
+MAX_ITEMS = 50_000
+"""The most lines, commas and brackets of a file: a mistake in each takes a kilobyte."""
+
+
 class StrictModel(BaseModel):
     """A table of a plan; unknown keys and wrong types are rejected."""
 
@@ -77,6 +81,10 @@ def parse_toml(
     kind: type[T], text: str, place: str, noun: str, *, has_dates: bool = False
 ) -> T:
     """Parse TOML text as a table; errors name `place` as its source. Raises as `read_toml`."""
+    if sum(map(text.count, "\n,[")) > MAX_ITEMS:
+        raise PlanError(
+            f"{place}: a {noun} must not have more than {MAX_ITEMS} lines, commas and brackets"
+        )
     try:
         # Through JSON, for which strict validation accepts an array as a tuple.
         tables = json.dumps(

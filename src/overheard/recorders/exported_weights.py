@@ -17,6 +17,7 @@ from overheard.archive.message_lines import MAX_AXES
 from overheard.archive.npz import (
     ZIP_FAILURES,
     ArrayHeader,
+    open_arrays,
     read_content,
     read_header,
 )
@@ -83,7 +84,7 @@ def read_exported_weights(
             memory is allocated.
 
     """
-    checked_file_size(path, folder)
+    refuse_large(str(path), checked_file_size(path, folder), TranscriptError, part=ARRAY)
     try:
         read = _safetensors if path.suffix == ".safetensors" else _npz
         exported = read(path, shapes, left_out, has_codes)
@@ -159,7 +160,7 @@ class _ArrayEntry:
 def _npz(
     path: Path, shapes: Shapes | None, spare: Collection[str], has_codes: bool
 ) -> ExportedWeights:
-    with zipfile.ZipFile(path) as archive:
+    with open_arrays(path) as archive:
         entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         if len(entries) != len(archive.infolist()):
             raise ValueError("it has two arrays with the same name")

@@ -180,8 +180,9 @@ def _write_round(
         try:
             open_round.record(message)
         except ValueError as error:
+            place = answer.path or f"{run.folder}: the missing reply of {answer.client}"
             raise TranscriptError(
-                f"{answer.path}: {printable_excerpt(str(error))}: export it again, and check "
+                f"{place}: {printable_excerpt(str(error))}: export it again, and check "
                 f"that it contains {run.info.kind or DEFAULT_KIND}"
             ) from error
         ticker.advance(f"round {exported.number}")

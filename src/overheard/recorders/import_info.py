@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -12,6 +12,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.repeated_keys import refuse_repeated_keys
+from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
@@ -206,7 +207,7 @@ def _read_stated_info(folder: Path) -> tuple[Path, ImportInfo]:
         ) from error
 
 
-_PARSER = TypeAdapter(ImportInfo)
+_PARSER: TypeAdapter[ImportInfo] = TypeAdapter(Annotated[ImportInfo, BOUNDED])
 
 
 def _contradictions(about: ImportInfo) -> Iterator[str]:

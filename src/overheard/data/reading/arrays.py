@@ -11,6 +11,7 @@ from jaxtyping import Int64, Shaped, UInt8
 from overheard.archive.npz import (
     ZIP_FAILURES,
     ArrayHeader,
+    open_arrays,
     read_content,
     read_header,
 )
@@ -44,7 +45,7 @@ def list_arrays(path: Path) -> frozenset[str]:
 
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_arrays(path) as archive:
             return frozenset(entry.removesuffix(".npy") for entry in archive.namelist())
     except ZIP_FAILURES as failure:
         raise _unreadable(path, failure) from failure
@@ -65,7 +66,7 @@ def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
         others = _quoted(", ".join(sorted(names))) or "none at all"
         raise DataError(f"{path} has no array '{name}', only {others}: rename or add it")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_arrays(path) as archive:
             entry = archive.getinfo(f"{name}.npy")
             with archive.open(entry) as stream:
                 header = read_header(stream.read)

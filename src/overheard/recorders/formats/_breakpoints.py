@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import describe_validation_error
+from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import TranscriptError
 from overheard.core.settings import MAX_EXAMPLES
 from overheard.disk.reading import read_json_text
@@ -86,7 +87,7 @@ class Breakpoint:
     breakpoint_version: str = ""
 
 
-_PARSER = TypeAdapter(Breakpoint)
+_PARSER: TypeAdapter[Breakpoint] = TypeAdapter(Annotated[Breakpoint, BOUNDED])
 
 
 @dataclass(frozen=True, slots=True)

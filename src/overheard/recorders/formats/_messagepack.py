@@ -21,6 +21,8 @@ from torch import Tensor
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import checked_file_size
 from overheard.archive.weights import Shapes
+from overheard.core.errors import TranscriptError
+from overheard.disk.limits import ARRAY, refuse_large
 from overheard.recorders.exported_weights import (
     MAX_NAME_LENGTH,
     ExportedWeights,
@@ -64,6 +66,7 @@ def read_messagepack_weights(
 
     """
     size = checked_file_size(path, folder)
+    refuse_large(str(path), size, TranscriptError, part=ARRAY)
     try:
         with path.open("rb") as stream:
             arrays = _read_arrays(stream, size)

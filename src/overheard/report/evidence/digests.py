@@ -14,9 +14,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from overheard.archive.repeated_keys import refuse_repeated_keys
+from overheard.core.bounded_errors import BoundedModel, describe_errors
 from overheard.core.errors import FindingsError, OutputError
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.limits import SMALL_FILE
@@ -47,7 +48,7 @@ VERSION = 1
 FileState = Literal["as written", "changed", "missing", "a link", "no file", "not listed"]
 
 
-class _Part(BaseModel):
+class _Part(BoundedModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
@@ -299,7 +300,7 @@ def _parse_list(path: Path, content: bytes) -> DigestList:
         return DigestList.model_validate_json(content)
     except ValueError as error:
         first = (
-            error.errors(include_url=False, include_input=False)[0]["msg"]
+            describe_errors(error)[0]["msg"]
             if isinstance(error, ValidationError)
             else str(error)
         )
