@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from overheard.statistics.average_precision import average_precisions, random_average_precisions
+from overheard.statistics.average_precision import (
+    average_precisions,
+    random_average_precisions,
+    shared_average_precisions,
+)
 
 
 def precisions(scores: list[float], owners: list[int], count: int = 2) -> list[float]:
@@ -69,6 +73,18 @@ def test_equal_scores_get_the_value_of_a_random_ranking() -> None:
 def test_an_owner_without_targets_gets_nan() -> None:
     result = precisions([2, 1], [0, 2], count=4)
     assert result == pytest.approx([1.0, np.nan, 0.5, np.nan], nan_ok=True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=9)
+)
+def test_targets_of_many_owners_count_for_each_of_them(
+    targets: list[tuple[int, bool, bool]],
+) -> None:
+    scores, *owned = (np.array(column) for column in zip(*targets, strict=True))
+    expected = [average_precisions(scores, one.astype(int), 2)[1] for one in owned]
+    found = shared_average_precisions(scores, np.array(owned))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_score_of_minus_infinity_ranks_last() -> None:

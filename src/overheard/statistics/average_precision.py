@@ -1,7 +1,7 @@
 """Average precision of rankings when ties are broken at random."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 
 def average_precisions(
@@ -24,10 +24,28 @@ def average_precisions(
         count: number of owners; an owner without a target gets NaN.
 
     """
+    return _average_precisions(scores, np.arange(len(scores)), owners, count)
+
+
+def shared_average_precisions(
+    scores: Float[np.ndarray, " targets"], is_owned: Bool[np.ndarray, "owners targets"]
+) -> Float[np.ndarray, " owners"]:
+    """Compute the average precisions where a target may have many owners, or none."""
+    owners, targets = np.nonzero(is_owned)
+    return _average_precisions(scores, targets, owners, len(is_owned))
+
+
+def _average_precisions(
+    scores: Float[np.ndarray, " targets"],
+    owned_targets: Int[np.ndarray, " pairs"],
+    owners: Int[np.ndarray, " pairs"],
+    count: int,
+) -> Float[np.ndarray, " owners"]:
+    """Compute the average precisions from all pairs of a target and an owner of it."""
     levels, level = np.unique(-scores, return_inverse=True)
     sizes = np.bincount(level)
     # One entry per owner and tie that has some of its targets.
-    pairs, owned = np.unique(owners * len(levels) + level, return_counts=True)
+    pairs, owned = np.unique(owners * len(levels) + level[owned_targets], return_counts=True)
     owner, tie = np.divmod(pairs, len(levels))
     size, before = sizes[tie], (np.cumsum(sizes) - sizes)[tie]
     ahead = np.cumsum(owned) - owned

@@ -17,6 +17,7 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.truth import GroundTruth
 from overheard.questions.words.claim import MOST_LISTED, Words
 from overheard.questions.words.estimators.public_words import count_public_words, count_words
+from overheard.statistics.average_precision import shared_average_precisions
 
 
 @final
@@ -113,7 +114,7 @@ def rare_word_precisions(
 ) -> Float[Tensor, " truths"]:
     """Return the average precision of a claim over rare words, for each truth."""
     is_rare = claim.rare_places()
-    precisions = average_precisions_of_words(
+    precisions = shared_average_precisions(
         claim.scores[is_rare].numpy(), (used[:, is_rare] > 0).numpy()
     )
     return torch.from_numpy(precisions)
@@ -140,35 +141,11 @@ def _score(
 
 
 def _precision(scores: Float[Tensor, " words"], used: Float[Tensor, " words"]) -> float:
-    return float(average_precisions_of_words(scores.numpy(), (used > 0).numpy()[None])[0])
+    return float(shared_average_precisions(scores.numpy(), (used > 0).numpy()[None])[0])
 
 
 def _share_named(scores: Float[Tensor, " words"], used: Float[Tensor, " words"]) -> float:
     return share_among_first(scores.numpy(), (used > 0).numpy(), MOST_LISTED)
-
-
-def average_precisions_of_words(
-    scores: Float[np.ndarray, " words"], used: Bool[np.ndarray, "truths words"]
-) -> Float[np.ndarray, " truths"]:
-    """Return the average precision of one ranking of words, for each truth.
-
-    As `statistics.average_precision.average_precisions`, but a word may be used in many truths.
-    Equal scores get the expectation over all orders of the tied words. NaN for a truth without
-    a word.
-    """
-    order = np.argsort(-scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
-    sizes = np.diff(np.append(starts, len(scores)))
-    owned = np.add.reduceat(used[:, order].astype(np.float64), starts, axis=1)  # (truths, ties)
-    ahead = owned.cumsum(1) - owned
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, len(scores) + 1))])
-    ranks = harmonic[starts + sizes] - harmonic[starts]
-    later = sizes - (starts + 1) * ranks
-    others = (owned - 1) / np.maximum(sizes - 1, 1)
-    gained = owned / sizes * ((ahead + 1) * ranks + others * later)
-    with np.errstate(invalid="ignore"):
-        precisions: Float[np.ndarray, " truths"] = gained.sum(1) / used.sum(1)
-    return precisions
 
 
 def share_among_first(
