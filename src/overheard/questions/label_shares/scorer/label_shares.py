@@ -62,11 +62,11 @@ def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
 
 
 UNCERTAINTY_YARDSTICKS = (
-    ScoreMetric("coverage", "higher", _coverage, is_guessable=False),
-    ScoreMetric("width", "lower", _width, is_guessable=False),
-    ScoreMetric("doubted", "lower", _doubted, is_guessable=False),
-    ScoreMetric("size_factor", "lower", _size_factor, is_guessable=False),
-    ScoreMetric("size_coverage", "higher", _size_coverage, is_guessable=False),
+    ScoreMetric("coverage", "higher", _coverage),
+    ScoreMetric("width", "lower", _width),
+    ScoreMetric("doubted", "lower", _doubted),
+    ScoreMetric("size_factor", "lower", _size_factor),
+    ScoreMetric("size_coverage", "higher", _size_coverage),
 )
 
 
