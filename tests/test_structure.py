@@ -216,11 +216,9 @@ def test_no_function_is_too_long() -> None:
 
 def _lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     end = node.end_lineno
-    assert end is not None
     docstring = node.body[0] if ast.get_docstring(node) is not None else None
     documentation = 0
     if docstring is not None:
-        assert docstring.end_lineno is not None
         documentation = docstring.end_lineno - docstring.lineno + 1
     return end - node.lineno + 1 - documentation
 

@@ -45,7 +45,6 @@ def interrupt(script: str, folder: Path) -> tuple[str, int]:
     ) as caller:
         groups = [caller.pid]
         try:
-            assert caller.stdout is not None
             first = caller.stdout.readline()
             assert first.strip().isdecimal(), caller.communicate(timeout=PATIENCE)[1]
             groups.append(int(first))

@@ -182,8 +182,6 @@ def test_measures_virtual_clients_in_the_first_of_the_attacks_that_share_them():
         measure_attack(attack, view, view.targets, cache)
         for attack in (Whispers(epochs=2), Ldia(epochs=2))
     )
-    assert first is not None
-    assert second is not None
     assert first.simulation > 0
     assert second.simulation == 0
     assert first.clients > 32
@@ -198,8 +196,6 @@ def test_slow_virtual_clients_that_an_attack_shares_are_not_trained_in_larger_nu
     first, second = (
         measure_attack(SlowTraining(clock), view, view.targets, cache) for _ in range(2)
     )
-    assert first is not None
-    assert second is not None
     assert clock.now == 32
     assert (first.clients, first.simulation) == (32, 1.0)
     assert (second.clients, second.simulation) == (32, 0.0)
@@ -212,8 +208,6 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
         for fails in (True, False, False)
     )
     assert failing is None
-    assert next_one is not None
-    assert last is not None
     assert (next_one.simulation, last.simulation) == (1.0, 0.0)
 
 

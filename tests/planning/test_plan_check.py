@@ -61,7 +61,6 @@ def test_a_recording_without_truth_has_no_verdict(foreign: ForeignRecording):
 
 def test_estimates_time_memory_and_disk():
     cost = check_plan(TINY, HERE, None).cost
-    assert cost is not None
     assert not cost.unmeasured
     assert {name for name, _ in cost.attack_seconds} == {"bias_inversion", "mean_softmax"}
     assert 0 < cost.training_seconds < cost.seconds

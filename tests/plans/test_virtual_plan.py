@@ -110,7 +110,6 @@ def test_attack_names_have_the_settings_of_virtual_clients():
 def test_the_threat_in_the_documentation_is_valid():
     page = (Path(__file__).parents[2] / "docs" / "threat-models.md").read_text()
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert found is not None
     (threat,) = parse_plan(GOOD.partition("[[threats]]")[0] + found[1], "docs").threats
     assert threat.virtual.clients == 300
     assert threat.auxiliary_shift == 0.3

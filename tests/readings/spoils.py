@@ -146,7 +146,6 @@ def one_is_nan(run: SavedRun) -> SavedRun:
     """Return the run with a number that is none in the first reply."""
     first = run.rounds[0]
     name, reply = next(iter(first.replies.items()))
-    assert reply is not None
     tensor_name = next(iter(reply.weights))
     tensor = reply.weights[tensor_name].clone()
     tensor.view(-1)[0] = float("nan")

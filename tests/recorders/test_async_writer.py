@@ -49,6 +49,14 @@ def write_round(scribe: AsyncWriter, *replies: MessageBody) -> None:
         scribe.write(client(0), TO_SERVER, provider(body))
 
 
+def begin_slowly(folder: Path, wait: Callable[[], object]) -> AsyncWriter:
+    """Begin a recording whose first message is written only after a wait."""
+    scribe = AsyncWriter(folder, FACTS)
+    scribe.begin_round([SERVER, client(0)])
+    scribe.write(SERVER, frozenset(), lambda: (wait(), Broadcast(MODEL))[1], size=8)
+    return scribe
+
+
 def bodies(folder: Path) -> list[MessageBody]:
     return [message.body for message in open_transcript(folder).messages]
 
@@ -124,8 +132,6 @@ def test_omits_and_names_tensors_that_are_not_floating_point(
     scribe.write(client(0), TO_SERVER, provider(Update(seen)))
     scribe.close()
     broadcast, update = bodies(tmp_path)
-    assert isinstance(broadcast, Broadcast)
-    assert isinstance(update, Update)
     assert list(broadcast.weights) == list(update.delta) == ["weight"]
     assert read_manifest(tmp_path).left_out == ("seen",)
 
@@ -215,16 +221,13 @@ def test_a_hanging_disk_delays_the_run_only_once(
         monkeypatch.setattr(module, name, 0.05)
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     hangs = threading.Event()
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER])
-    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
+    scribe = begin_slowly(tmp_path, hangs.wait)
     begin = monotonic()
     for _ in range(1000):
         scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
     scribe.close()
     assert monotonic() - begin < 2.0
     hangs.set()
-    assert scribe.stopped is not None
     assert "0.1 s" in scribe.stopped
     assert caplog.text.count("the recording stops here") == 1
 
@@ -235,9 +238,7 @@ def test_what_a_slow_disk_gives_up_is_listed_and_the_recording_goes_on(
     monkeypatch.setattr(module, "MAX_WAIT", 0.02)
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     hangs = threading.Event()
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER])
-    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1], size=8)
+    scribe = begin_slowly(tmp_path, hangs.wait)
     for number in range(3):
         scribe.write(client(number), TO_SERVER, provider(Update(MODEL)), size=8)
     hangs.set()
@@ -252,9 +253,7 @@ def test_what_is_left_when_the_run_ends_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_END_WAIT", 0.05)
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER])
-    scribe.write(SERVER, frozenset(), lambda: (sleep(0.2), Broadcast(MODEL))[1])
+    scribe = begin_slowly(tmp_path, lambda: sleep(0.2))
     scribe.write(client(0), TO_SERVER, provider(Update(MODEL)), size=8)
     scribe.close()
     assert scribe.stopped is None
@@ -266,14 +265,11 @@ def test_too_many_waiting_messages_stop_the_recording_and_not_the_run(
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING_CALLS", 3)
     hangs = threading.Event()
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER])
-    scribe.write(SERVER, frozenset(), lambda: (hangs.wait(), Broadcast(MODEL))[1])
+    scribe = begin_slowly(tmp_path, hangs.wait)
     for _ in range(5):
         scribe.write(client(0), TO_SERVER, provider(MissingReply("late")))
     hangs.set()
     scribe.close()
-    assert scribe.stopped is not None
     assert "messages wait for" in scribe.stopped
 
 
@@ -282,9 +278,7 @@ def test_the_run_waits_if_too_much_is_pending(
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     is_free, is_written = threading.Event(), threading.Event()
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset(), lambda: (is_free.wait(), Broadcast(MODEL))[1], size=8)
+    scribe = begin_slowly(tmp_path, is_free.wait)
 
     def run() -> None:
         scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)

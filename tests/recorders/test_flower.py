@@ -29,7 +29,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_config import read_run_config
-from overheard.core.messages import Broadcast, Evaluation, MissingReply, UnstoredMessage, Update
+from overheard.core.messages import Evaluation, MissingReply, UnstoredMessage, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
 from overheard.recorders.flower import RecordingGrid
@@ -144,24 +144,16 @@ def test_records_all_messages_of_a_fedavg_run(
     messages = read_messages(tmp_path)
     everyone = frozenset(f"client/{node}" for node in NODES)
     first, update = messages[0], messages[1]
-    assert isinstance(first.body, Broadcast)
     assert first.readers == everyone
     assert first.body.config == {"server-round": "1"}
     assert first.body.weights["w"].tolist() == [1.0, 2.0]
-    assert isinstance(update.body, Update)
     assert update.readers == {SERVER}
     assert update.body.examples == int(update.sender[-1])
     assert update.body.delta["w"].tolist() == [update.body.examples] * 2
     assert update.body.metrics == {"loss": 0.5}
-    assert update.times is not None
-    assert first.times is not None
-    assert first.times.sent is not None
-    assert update.times.sent is not None
-    assert update.times.received is not None
     assert first.times.sent <= update.times.sent <= update.times.received
     assert isinstance(messages[5].body, Evaluation)
     last = messages[-4].body
-    assert isinstance(last, Broadcast)
     assert torch.equal(last.weights["w"], torch.tensor(learned.arrays["w"].numpy()))
     manifest = read_manifest(tmp_path)
     assert (manifest.model, manifest.sampling) == ("two tensors", "fixed")
@@ -300,7 +292,6 @@ def test_updates_are_relative_to_the_nodes_own_model(
     )
     grid.finish()
     broadcast, *updates = (one.body for one in read_messages(tmp_path))
-    assert isinstance(broadcast, Broadcast)
     assert broadcast.weights["w"].tolist() == [1.0, 2.0]
     assert [one.delta["b"].item() for one in updates if isinstance(one, Update)] == [5, 3, 1]
     assert "different models" in caplog.text
@@ -325,7 +316,6 @@ def test_records_push_and_pull_and_warns_of_late_replies(
         "1 Broadcast", "1 Update", "1 UnstoredMessage",
     ]  # fmt: skip
     late = read_messages(tmp_path)[-1].body
-    assert isinstance(late, UnstoredMessage)
     reason = "it answers no open request to its sender: it came late, or twice"
     assert (late.kind, late.reason) == ("weights", reason)
     assert len(read_messages(tmp_path)[0].readers) == 3
@@ -498,7 +488,6 @@ def test_a_grid_is_told_what_replies_hold(tmp_path: Path) -> None:
     grid.finish()
     updates = {one.sender[-1]: one.body for one in read_messages(tmp_path)[1:]}
     for number, update in updates.items():
-        assert isinstance(update, Update)
         assert bool((update.delta["w"] == int(number) / 2).all())
         assert update.examples is None
         assert update.metrics["num-examples"] == 4

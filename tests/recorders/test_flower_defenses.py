@@ -34,7 +34,6 @@ def test_local_dp_adds_the_configured_noise_at_the_client() -> None:
     (record,) = defense_records([LocalDpMod(2.0, 1.0, 10.0, 1e-5)])
     # 1 * sqrt(2 ln(1.25 / 1e-5)) / 10 = 0.48448, over a clip of 2.
     found = record.mechanism
-    assert found is not None
     assert found.noise_multiplier == pytest.approx(0.24224, abs=1e-5)
     assert (found.clip, found.delta, found.stated, found.stated_for) == (2, 1e-5, 10, "round")
     assert (found.noised_at, found.bounded_at) == ("client", "client")
@@ -73,7 +72,6 @@ def test_fixed_clipping_adds_noise_after_the_server_reads_updates(
 ) -> None:
     (record,) = defense_records([strategy(FedAvg(), 1.5, 0.5, 10)])
     found = record.mechanism
-    assert found is not None
     assert (found.noise_multiplier, found.clip, found.delta) == (1.5, 0.5, DELTA)
     assert (found.noised_at, found.bounded_at) == ("server", bounded_at)
     assert not found.covers(("server",))

@@ -262,7 +262,6 @@ def test_records_a_legacy_app_of_a_deployment(deployment: Deployment) -> None:
     assert '"2"' in (recording / "node_names.json").read_text()
     # Two positions, and the model that nobody evaluates.
     last = messages[-1].body
-    assert isinstance(last, Broadcast)
     assert list(last.weights) == ["0", "1"]
     assert last.weights["0"][0].tolist() == [4, 4, 4]
 

@@ -11,7 +11,6 @@ from torch import nn
 pytest.importorskip("flwr", reason="the extra flower is not installed")
 
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
-from flwr.supercore.task_identity import TaskIdentity
 
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.auditing.recorded_tensors.model_tensors import (
@@ -23,7 +22,9 @@ from overheard.core.messages import UnstoredMessage, Update
 from overheard.core.parties import SERVER
 from overheard.findings.traffic import measure_traffic
 from overheard.recorders.flower import RecordingGrid
-from tests.recorders.test_flower import NODES, Nodes, record_of
+from tests.recorders.test_flower import NODES, Nodes, a_run, record_of
+
+__all__ = ["a_run"]  # a fixture that every test here uses
 
 START = {"weight": np.ones((2, 3), np.float32), "bias": np.ones(2, np.float32)}
 MOVED = {name: one + 0.5 for name, one in START.items()}
@@ -31,13 +32,6 @@ CONTROL = {name: one * 4 for name, one in START.items()}
 CHANGE = {name: one * 7 for name, one in START.items()}
 
 MODEL, VARIATE = record_of(START), record_of(CONTROL)
-
-
-@pytest.fixture(autouse=True)
-def a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages can be made only within a run."""
-    for name in ("_run_id", "_node_id", "_task_id"):
-        monkeypatch.setattr(TaskIdentity, name, 1)
 
 
 def record_run(

@@ -33,9 +33,7 @@ from flwr.server.strategy import (
 )
 
 from overheard.archive.manifest import read_manifest
-from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.core.messages import (
-    Broadcast,
     Evaluation,
     Message,
     MissingReply,
@@ -47,6 +45,7 @@ from overheard.core.recipe import Recipe
 from overheard.recorders.flower_strategy import RecordingStrategy
 from overheard.recorders.replies.reply_reading import CountUnit
 from overheard.report.show import show
+from tests.recorders.test_flower import Unreadable, outline, read_messages
 
 START = [np.array([1.0, 2.0], np.float32), np.array(0.5, np.float32)]
 
@@ -115,13 +114,22 @@ def fedavg(**options: object) -> FedAvg:
     )
 
 
-def read_messages(folder: Path) -> Sequence[Message]:
-    verify_transcript(folder)
-    return open_transcript(folder).messages
+def three(answer: Callable[..., FitRes]) -> list[Site]:
+    return [Site(str(number), number, answer) for number in (1, 2, 3)]
 
 
-def outline(folder: Path) -> list[str]:
-    return [f"{one.round} {type(one.body).__name__}" for one in read_messages(folder)]
+def record(
+    folder: Path,
+    sites: Sequence[Site] = SITES,
+    rounds: int = 1,
+    strategy: Strategy | None = None,
+    **options: object,
+) -> Sequence[Message]:
+    """Record a run of a strategy, FedAvg unless stated, and return its messages."""
+    recording = RecordingStrategy(strategy or fedavg(), folder, **options)
+    run(recording, sites, rounds)
+    recording.finish()
+    return read_messages(folder)
 
 
 def test_records_all_that_a_strategy_sends_and_receives(tmp_path: Path):
@@ -135,15 +143,12 @@ def test_records_all_that_a_strategy_sends_and_receives(tmp_path: Path):
     ]  # fmt: skip
     messages = read_messages(tmp_path)
     first = messages[0]
-    assert isinstance(first.body, Broadcast)
     assert first.body.config == {"round": "1", "rate": "0.1"}
     assert first.body.weights["0"].tolist() == [1.0, 2.0]
-    assert first.times is not None
     assert first.times.sent is not None
     updates = {one.sender: one.body for one in messages[1:4]}
     assert first.readers == set(updates)
     one = updates["client/11"]
-    assert isinstance(one, Update)
     assert one.delta["0"].tolist() == [1.0, 1.0]
     assert one.examples == 10
     assert one.metrics == {"loss": 0.5, "partition-id": 1.0}
@@ -152,7 +157,6 @@ def test_records_all_that_a_strategy_sends_and_receives(tmp_path: Path):
     assert evaluation.metrics == {"loss": 0.25, "accuracy": 0.75}
     assert evaluation.examples == 3
     last = messages[-4].body
-    assert isinstance(last, Broadcast)
     assert torch.equal(last.weights["0"], torch.tensor(learned[0]))
     manifest = read_manifest(tmp_path)
     assert manifest.model == "two tensors"
@@ -162,10 +166,7 @@ def test_records_all_that_a_strategy_sends_and_receives(tmp_path: Path):
 
 
 def test_an_id_that_is_no_plain_name_becomes_one(tmp_path: Path):
-    strategy = RecordingStrategy(fedavg(), tmp_path)
-    run(strategy, rounds=1)
-    strategy.finish()
-    (other,) = read_messages(tmp_path)[0].readers - {"client/11", "client/15"}
+    (other,) = record(tmp_path)[0].readers - {"client/11", "client/15"}
     assert len(other) == len("client/") + 16
     names = (tmp_path / "node_names.json").read_text()
     assert f'"{other}": "2"' in names
@@ -190,21 +191,15 @@ def test_the_run_is_the_same_with_and_without_recording(
 
 
 def test_records_replies_before_the_strategy_changes_them(tmp_path: Path):
-    strategy = RecordingStrategy(clipped(), tmp_path)
-    run(strategy, rounds=1)
-    strategy.finish()
-    bodies = [one.body for one in read_messages(tmp_path)]
+    bodies = [one.body for one in record(tmp_path, strategy=clipped())]
     assert {one.delta["1"].item() for one in bodies if isinstance(one, Update)} == {1, 2, 3}
 
 
 def test_arrays_get_the_given_names_and_further_ones_their_position(tmp_path: Path):
     start = ndarrays_to_parameters([*START, np.zeros(3, np.float32), np.array(7)])
     names = dict(zip(("fc.weight", "fc.bias"), START, strict=True))
-    strategy = RecordingStrategy(fedavg(initial_parameters=start), tmp_path, tensors=names)
-    run(strategy, rounds=1)
-    strategy.finish()
-    body = read_messages(tmp_path)[0].body
-    assert isinstance(body, Broadcast)
+    strategy = fedavg(initial_parameters=start)
+    body = record(tmp_path, strategy=strategy, tensors=names)[0].body
     assert list(body.weights) == ["fc.weight", "fc.bias", "2"]
     assert read_manifest(tmp_path).left_out == ("3",)
 
@@ -215,7 +210,6 @@ def test_the_last_model_is_recorded_if_nobody_evaluates_it(tmp_path: Path):
     assert outline(tmp_path)[-1] == "2 Broadcast"
     last = read_messages(tmp_path)[-1]
     assert not last.readers
-    assert isinstance(last.body, Broadcast)
     assert torch.equal(last.body.weights["0"], torch.tensor(learned[0]))
 
 
@@ -229,16 +223,9 @@ def fail(proxy: Site, asked: FitIns) -> FitRes:
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_failures_are_missing_replies_without_error_texts(tmp_path: Path, keeps: bool):
-    sites = [Site(str(number), number, fail) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path, keep_error_texts=keeps)
-    run(strategy, sites, rounds=1)
-    strategy.finish()
-    missing = {
-        one.sender: one.body.reason
-        for one in read_messages(tmp_path)
-        if isinstance(one.body, MissingReply)
-    }
-    assert missing == {
+    messages = record(tmp_path, three(fail), keep_error_texts=keeps)
+    missing = [one for one in messages if isinstance(one.body, MissingReply)]
+    assert {one.sender: one.body.reason for one in missing} == {
         "client/1": "no answer to train",
         "client/2": f"FIT_NOT_IMPLEMENTED{': patient 8' if keeps else ''}",
     }
@@ -254,7 +241,6 @@ def malformed(proxy: Site, asked: FitIns) -> FitRes:
 
 
 def test_malformed_replies_are_not_stored_but_reach_the_strategy(tmp_path: Path):
-    sites = [Site(str(number), number, malformed) for number in (1, 2, 3)]
     arrived = list[int]()
 
     class Counting(FedAvg):
@@ -264,24 +250,12 @@ def test_malformed_replies_are_not_stored_but_reach_the_strategy(tmp_path: Path)
 
     start = ndarrays_to_parameters(START)
     wrapped = Counting(min_fit_clients=3, fraction_evaluate=0.0, initial_parameters=start)
-    strategy = RecordingStrategy(wrapped, tmp_path)
-    run(strategy, sites, rounds=1)
-    strategy.finish()
+    messages = record(tmp_path, three(malformed), strategy=wrapped)
     assert arrived == [3]
-    bodies = {one.sender: one.body for one in read_messages(tmp_path)[1:]}
-    assert isinstance(bodies["client/1"], UnstoredMessage)
-    assert isinstance(bodies["client/2"], UnstoredMessage)
-    third = bodies["client/3"]
-    assert isinstance(third, Update)
-    assert third.examples is None
-    assert third.metrics == {"num_examples": -1.0}
-
-
-class Unreadable:
-    """Raises an error on every attribute access."""
-
-    def __getattr__(self, name: str) -> object:
-        raise RuntimeError(name)
+    bodies = {one.sender: one.body for one in messages[1:]}
+    first, second, third = (bodies[f"client/{number}"] for number in (1, 2, 3))
+    assert [type(first), type(second), type(third)] == [UnstoredMessage] * 2 + [Update]
+    assert (third.examples, third.metrics) == (None, {"num_examples": -1.0})
 
 
 def test_errors_of_the_recorder_do_not_reach_the_run(
@@ -379,26 +353,15 @@ def test_the_owner_of_a_run_says_what_replies_hold(
     tmp_path: Path, kind: str, options: dict[str, object]
 ):
     answer = send(kind, step=0.5, steps='{"0": 0.5, "1": 0.5}')
-    sites = [Site(str(number), number, answer) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path, **options)
-    run(strategy, sites, rounds=1)
-    strategy.finish()
-    updates = {
-        one.sender[-1]: one.body.delta["0"].tolist()
-        for one in read_messages(tmp_path)
-        if isinstance(one.body, Update)
-    }
-    assert updates == {str(number): [number / 2] * 2 for number in (1, 2, 3)}
+    replies = record(tmp_path, three(answer), **options)[1:4]
+    changes = {one.sender: one.body.delta["0"].tolist() for one in replies}
+    assert changes == {f"client/{number}": [number / 2] * 2 for number in (1, 2, 3)}
 
 
 def test_codes_without_a_scale_are_told_and_not_stored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    sites = [Site(str(number), number, send("codes", loss=0.5)) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path)
-    run(strategy, sites, rounds=1)
-    strategy.finish()
-    bodies = [one.body for one in read_messages(tmp_path)]
+    bodies = [one.body for one in record(tmp_path, three(send("codes", loss=0.5)))]
     assert not any(isinstance(one, Update) for one in bodies)
     unstored = next(one for one in bodies if isinstance(one, UnstoredMessage))
     assert (unstored.kind, unstored.examples, unstored.metrics) == ("codes", 12, {"loss": 0.5})
@@ -418,11 +381,8 @@ def test_codes_without_a_scale_are_told_and_not_stored(
 def test_steps_are_not_taken_for_examples(
     tmp_path: Path, unit: CountUnit, recipe: Recipe | None, examples: int | None
 ):
-    sites = [Site(str(number), number, send("weights")) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path, count_unit=unit, recipe=recipe)
-    run(strategy, sites, rounds=1)
-    strategy.finish()
-    body = read_messages(tmp_path)[1].body
+    sites = three(send("weights"))
+    body = record(tmp_path, sites, count_unit=unit, recipe=recipe)[1].body
     assert isinstance(body, Update)
     assert body.examples == examples
     assert body.metrics == ({} if unit == "examples" else {"num_examples": 12.0})
@@ -437,21 +397,14 @@ def test_a_reply_begins_from_the_model_of_the_round_that_it_tells(tmp_path: Path
         arrays = [one + proxy.number for one in start]
         return FitRes(OK, ndarrays_to_parameters(arrays), 10, {"began": told})
 
-    sites = [Site(str(number), number, late) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path, began_in="began")
-    run(strategy, sites)
-    strategy.finish()
-    for one in read_messages(tmp_path):
+    for one in record(tmp_path, three(late), 2, began_in="began"):
         if isinstance(one.body, Update):
             assert one.body.delta["0"].tolist() == pytest.approx([int(one.sender[-1])] * 2)
 
 
 def test_a_reply_of_an_unknown_round_is_not_stored(tmp_path: Path):
-    sites = [Site(str(number), number, send("weights", began=9)) for number in (1, 2, 3)]
-    strategy = RecordingStrategy(fedavg(), tmp_path, began_in="began")
-    run(strategy, sites, rounds=1)
-    strategy.finish()
-    body = read_messages(tmp_path)[1].body
+    sites = three(send("weights", began=9))
+    body = record(tmp_path, sites, began_in="began")[1].body
     assert isinstance(body, UnstoredMessage)
     assert body.reason.startswith("it began in round 9")
 
@@ -467,19 +420,13 @@ def test_a_reply_of_an_unknown_round_is_not_stored(tmp_path: Path):
 def test_names_that_do_not_fit_are_told_and_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, names: Iterable[str], warning: str
 ):
-    strategy = RecordingStrategy(fedavg(), tmp_path, tensors=names)
-    run(strategy)
-    strategy.finish()
+    body = record(tmp_path, rounds=2, tensors=names)[0].body
     assert caplog.text.count(warning) == 1
-    body = read_messages(tmp_path)[0].body
-    assert isinstance(body, Broadcast)
     assert list(body.weights) == ["0", "1"]
 
 
 def test_texts_are_named_with_their_readers(tmp_path: Path):
-    strategy = RecordingStrategy(fedavg(), tmp_path)
-    run(strategy, rounds=1)
-    strategy.finish()
+    record(tmp_path)
     told = {one.kind: one.text for one in show(tmp_path).metadata}
     assert told["texts"] == (
         "note: texts or bytes of 3 senders, whose content is not stored, read by server"

@@ -73,7 +73,6 @@ def test_updates_are_differences_from_the_broadcast(exported: Path, tmp_path: Pa
     }
     assert verify_transcript(tmp_path / "run") == 6
     last = open_transcript(tmp_path / "run").messages[-1]
-    assert isinstance(last.body, Broadcast)
     assert (last.round, float(last.body.weights["weight"][0, 0])) == (2, 7.0)
     assert last.readers == {client(0), Party("client/ward.b")}
 
@@ -88,6 +87,8 @@ def test_two_imports_do_not_write_to_one_folder(exported: Path, tmp_path: Path):
 def test_differences_are_imported_unchanged(exported: Path, tmp_path: Path):
     import_recording(exported, tmp_path / "run", kind="differences")
     assert deltas(tmp_path / "run")[0, client(0)] == [1.25, 0.5]
+    with pytest.raises(OutputError, match="other weights of client/0"):
+        import_recording(exported, tmp_path / "run")
 
 
 def test_gradients_are_steps_against_them_times_the_servers_rate(
@@ -131,47 +132,31 @@ def test_refuses_impossible_statements_about_replies(
         import_recording(exported, tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    "about",
-    [
-        {"examples": {"0": 3, "client-0": 4}},
-        {"clients": ["ward.b", "0", "client/0"]},
-        {"clients": ["ward.b", "0"], "asked": [{"round": 0, "clients": ["0", "client0"]}]},
-        {
-            "answers": [
-                {"round": 0, "client": name, "examples": 3} for name in ("0", "client_0")
-            ]
-        },
-        {"clients": ["0", "ward.b", "hôpital", "ho\u0302pital"]},
-    ],
-)
-def test_refuses_a_client_that_is_named_twice(
-    exported: Path, tmp_path: Path, about: dict[str, object]
-):
-    (exported / "about.json").write_text(json.dumps(about))
-    with pytest.raises(TranscriptError, match="more than once"):
-        import_recording(exported, tmp_path / "run")
+TWICE = "more than once"
+STEPS = {"count_unit": "steps", "recipe": {"rate": 0.1, "epochs": 1, "batch": 8}}
 
 
 @pytest.mark.parametrize(
-    "about",
+    ("about", "words"),
     [
-        {"kind": "gradients", "rate": 10**400},
-        {"codes": {"scale": 10**400}},
-        {"codes": {"scale": 1, "zero_point": 10**400}},
-        {"answers": [{"round": 0, "client": "0", "began_in": 10**400}]},
-        {
-            "count_unit": "steps",
-            "recipe": {"rate": 0.1, "epochs": 1, "batch": 8},
-            "examples": {"0": 10**400},
-        },
+        ({"examples": {"0": 3, "client-0": 4}}, TWICE),
+        ({"clients": ["ward.b", "0", "client/0"]}, TWICE),
+        ({"clients": ["0"], "asked": [{"round": 0, "clients": ["0", "client0"]}]}, TWICE),
+        ({"answers": [{"round": 0, "client": one} for one in ("0", "client_0")]}, TWICE),
+        ({"clients": ["0", "ward.b", "hôpital", "ho\u0302pital"]}, TWICE),
+        # No machine holds these numbers.
+        ({"kind": "gradients", "rate": 10**400}, None),
+        ({"codes": {"scale": 10**400}}, None),
+        ({"codes": {"scale": 1, "zero_point": 10**400}}, None),
+        ({"answers": [{"round": 0, "client": "0", "began_in": 10**400}]}, None),
+        (STEPS | {"examples": {"0": 10**400}}, None),
     ],
 )
-def test_refuses_numbers_that_no_machine_holds(
-    exported: Path, tmp_path: Path, about: dict[str, object]
+def test_refuses_a_client_that_is_named_twice_and_numbers_that_are_too_large(
+    exported: Path, tmp_path: Path, about: dict[str, object], words: str | None
 ):
     (exported / "about.json").write_text(json.dumps(about))
-    with pytest.raises(TranscriptError):
+    with pytest.raises(TranscriptError, match=words):
         import_recording(exported, tmp_path / "run")
 
 
@@ -393,6 +378,7 @@ def test_imports_stated_sampling_and_marks_the_end(exported: Path, tmp_path: Pat
     (exported / "about.toml").write_text(
         """participation = 0.5
 sampling = "poisson"
+recipe = {rate = 1, epochs = 1, batch = 2}
 [[defenses]]
 name = "DP-SGD"
 settings = "DP-SGD"
@@ -406,20 +392,12 @@ record_rate = 0.25 }
     import_recording(exported, tmp_path / "run")
     manifest = read_manifest(tmp_path / "run")
     assert (manifest.participation, manifest.sampling) == (0.5, "poisson")
+    assert manifest.recipe == Recipe(1.0, 1, 2)
     noise = manifest.defenses[0].mechanism
-    assert noise is not None
     assert (noise.record_sampling, noise.record_rate, noise.relation) == (
         "poisson", 0.25, "add-or-remove",
     )  # fmt: skip
     assert has_ended(tmp_path / "run")
-
-
-def test_reads_about_in_toml(exported: Path, tmp_path: Path):
-    (exported / "about.toml").write_text(
-        'framework = "PySyft"\n[recipe]\nrate = 1\nepochs = 1\nbatch = 2\n'
-    )
-    import_recording(exported, tmp_path / "run")
-    assert read_manifest(tmp_path / "run").recipe == Recipe(1.0, 1, 2)
 
 
 def test_without_about_only_clients_with_a_file_were_sampled(exported: Path, tmp_path: Path):
@@ -486,7 +464,6 @@ def test_about_can_select_and_order_the_models_tensors(exported: Path, tmp_path:
     (exported / "about.toml").write_text('tensors = ["weight", "bias"]')
     import_recording(exported, tmp_path / "other")
     first = open_transcript(tmp_path / "other").messages[0].body
-    assert isinstance(first, Broadcast)
     # The file has them in alphabetical order.
     assert list(first.weights) == ["weight", "bias"]
 
@@ -625,12 +602,6 @@ def test_refuses_to_continue_another_import(
         import_recording(exported, tmp_path / "run")
 
 
-def test_refuses_to_continue_with_another_kind_of_files(exported: Path, tmp_path: Path):
-    import_recording(exported, tmp_path / "run")
-    with pytest.raises(OutputError, match="other weights of client/0"):
-        import_recording(exported, tmp_path / "run", kind="differences")
-
-
 def test_refuses_a_model_of_too_many_tensors(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -657,5 +628,4 @@ def test_subtracts_before_rounding(tmp_path: Path, kind: torch.dtype):
     import_recording(folder, tmp_path / "run")
     import_recording(folder, tmp_path / "run")
     update = open_transcript(tmp_path / "run").messages[1].body
-    assert isinstance(update, Update)
     assert update.delta["w"].tolist() == [second - first]

@@ -33,13 +33,11 @@ def test_records_filters_in_order_with_their_settings() -> None:
 def test_a_filter_at_the_server_is_enforced_there() -> None:
     (defense,) = defenses_of([SVTPrivacy()], at_server=True)
     assert (defense.enforced_at, defense.switched_off_by) == ("server", AT_SERVER)
-    assert defense.mechanism is not None
     assert defense.mechanism.noised_at == defense.mechanism.bounded_at == "server"
 
 
 def test_states_the_epsilon_of_the_selection_and_the_cost_of_values() -> None:
     (defense,) = defenses_of([SVTPrivacy(epsilon=0.1, noise_var=0.1)], weights=2410)
-    assert defense.mechanism is not None
     assert defense.mechanism.stated == 0.1
     # 10 % of 2,410 values at 0.1 each, as NVFlare's own accountant adds them up.
     assert "24.1 more a round (241 values of 2410)" in defense.mechanism.unproven
@@ -53,7 +51,6 @@ def test_the_noise_agrees_with_the_filter() -> None:
     dxo = DXO(DataKind.WEIGHT_DIFF, {"w": np.zeros(weights)})
     noised = svt.process_dxo(dxo, Shareable(), FLContext())
     (defense,) = defenses_of([svt], weights=weights)
-    assert defense.mechanism is not None
     deviation = defense.mechanism.noise_multiplier * defense.mechanism.clip
     # Laplace of scale 2 gamma / noise_var = 0.25; deviation sqrt(2) as large.
     assert deviation == pytest.approx(math.sqrt(2) * 0.25)

@@ -94,8 +94,6 @@ def test_records_weights_as_differences_from_the_broadcast(recording: Recording)
     recording.answer(0, ONE, result(DataKind.WEIGHTS))
     recording.answer(0, TWO, result(DataKind.WEIGHT_DIFF))
     _, weights, difference = (message.body for message in recording.messages())
-    assert isinstance(weights, Update)
-    assert isinstance(difference, Update)
     assert weights.delta["w"].tolist() == [0.5, 0.5]
     assert difference.delta["w"].tolist() == [1.5, 2.5]
 
@@ -108,8 +106,6 @@ def test_copies_arrays_on_arrival(recording: Recording) -> None:
     start += 9
     local["DXO"]["data"]["w"] += 9
     sent, answer = (message.body for message in recording.messages())
-    assert isinstance(sent, Broadcast)
-    assert isinstance(answer, Update)
     assert sent.weights["w"].tolist() == [1, 2]
     assert answer.delta["w"].tolist() == [0.5, 0.5]
 
@@ -132,7 +128,6 @@ def test_updates_are_relative_to_the_sites_own_model(recording: Recording) -> No
     recording.answer(0, TWO, result(DataKind.WEIGHTS), other)
     bodies = {m.sender: m for m in recording.messages() if isinstance(m.body, Update)}
     update = bodies[TWO].body
-    assert isinstance(update, Update)
     assert update.delta["w"].tolist() == [-0.5, -0.5]
 
 
@@ -167,7 +162,6 @@ def test_the_run_closes_with_the_final_model(recording: Recording) -> None:
     recording.rounds.record_global_model({"w": START + 3})
     *_, last = recording.messages()
     assert (last.round, last.readers) == (1, frozenset())
-    assert isinstance(last.body, Broadcast)
     assert last.body.weights["w"].tolist() == [4, 5]
 
 
@@ -206,7 +200,6 @@ def test_a_tensor_that_is_not_sent_counts_as_unchanged(recording: Recording) -> 
     recording.rounds.record_task("a", ONE, two, (ONE,))
     recording.rounds.record_result("a", result(DataKind.WEIGHT_DIFF))
     body = recording.messages()[1].body
-    assert isinstance(body, Update)
     assert body.delta["w"].tolist() == [1.5, 2.5]
     assert torch.equal(body.delta["v"], torch.zeros(2))
 
@@ -271,7 +264,6 @@ def test_the_owner_of_a_run_says_what_results_hold(
     meta = {"step": 0.5, "steps": {"w": 1.0}}
     recording.answer(0, ONE, DXO(DataKind.WEIGHTS, {"w": numbers}, meta).to_shareable())
     body = recording.messages()[1].body
-    assert isinstance(body, Update)
     assert body.delta["w"].tolist() == delta
 
 
@@ -280,7 +272,6 @@ def test_codes_without_a_scale_are_not_stored(recording: Recording) -> None:
     codes = DXO(DataKind.WEIGHTS, {"w": np.array([4, -8], np.int8)}, {"loss": 0.5})
     recording.answer(0, ONE, codes.to_shareable())
     body = recording.messages()[1].body
-    assert isinstance(body, UnstoredMessage)
     assert (body.kind, body.metrics) == ("codes", {"loss": 0.5})
 
 
@@ -325,8 +316,6 @@ def test_a_result_begins_from_the_model_of_the_round_that_it_tells(tmp_path: Pat
     recording.answer(3, ONE, result(DataKind.WEIGHTS))
     bodies = [one.body for one in recording.messages() if one.sender == ONE]
     first, second, unknown, untold = bodies
-    assert isinstance(first, Update)
-    assert isinstance(second, Update)
     assert first.delta["w"].tolist() == second.delta["w"].tolist() == [0.5, 0.5]
     assert isinstance(unknown, UnstoredMessage)
     assert unknown.reason == "it began in round 5, whose model is not kept"
@@ -357,7 +346,6 @@ def test_weights_that_are_encrypted_are_read_by_nobody(recording: Recording) -> 
     meta = {MetaKey.PROCESSED_ALGORITHM: "CKKS", MetaKey.NUM_STEPS_CURRENT_ROUND: 8}
     recording.answer(0, ONE, DXO(DataKind.WEIGHTS, {"w": b"secret"}, meta).to_shareable())
     body = recording.messages()[1].body
-    assert isinstance(body, UnstoredMessage)
     assert (body.kind, body.examples) == ("masked", 8)
     assert (
         "No party can read another party's individual updates."
@@ -375,7 +363,6 @@ def test_a_result_of_another_task_is_listed_with_its_numbers(recording: Recordin
     assert [(m.sender, m.readers) for m in listed] == [(TWO, {SERVER})] * 2
     stats, model = (m.body for m in listed)
     assert isinstance(stats, UnstoredMessage)
-    assert isinstance(model, UnstoredMessage)
     assert stats.reason == "it is the result of the task 'fed_stats'"
     assert stats.metrics == {"label_counts[0]": 3.0, "label_counts[1]": 5.0}
     assert (model.kind, model.metrics) == ("weights", {})

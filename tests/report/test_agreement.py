@@ -66,7 +66,6 @@ def test_all_say_the_same(
     assert not leaks or row.value.mean < row.blind
     (cell,) = make_matrices(arms)[0].rows[0].cells
     sentence = threat_sentences(result)[0]
-    assert cell is not None
     assert cell.badge.startswith("Leaks") == leaks
     assert (" infers " in sentence) == leaks
     # One figure everywhere: of the score that is judged.

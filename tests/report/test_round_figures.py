@@ -31,7 +31,6 @@ def test_without_single_rounds_there_is_no_figure(small: Audit) -> None:
 
 def test_shows_accuracy_by_round_of_measured_arms(small: Audit) -> None:
     report_figure = accuracy_figure(small.arm_results)
-    assert report_figure is not None
     assert report_figure.table.headers == ("Round", "none", "noise")
     assert report_figure.table.rows[1] == ("1", "91.0\u00a0%", "89.0\u00a0%")
     untested = tuple(replace(run, accuracy={}) for run in small.arms)

@@ -210,7 +210,6 @@ class OnlyPublic(Defense):
     switched_off_by: ClassVar[str] = "nobody"
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
-        assert context.background is not None
         draws = context.persistent_seed.generator()
         return context.background.take(torch.randint(300, (1,), generator=draws))
 

@@ -35,7 +35,6 @@ def test_five_runs_have_students_interval_over_runs_of_equal_weight() -> None:
     assert (result.mean, result.low, result.high) == pytest.approx(
         (0.5, 0.5 - 0.1963, 0.5 + 0.1963), abs=0.02
     )
-    assert result.low is not None
     assert result.low <= 0.5 - 0.1963
     assert (result.basis, result.degrees) == ("runs", 4)
 
@@ -78,7 +77,6 @@ def test_the_interval_over_users_covers_the_rate_of_these_runs() -> None:
             for chance in (0.3, 0.5, 0.7)
         ]
         result = bootstrap_mean(runs, Seed(number))
-        assert result.low is not None
         assert result.high is not None
         covered += result.low <= 0.5 <= result.high
     assert 273 <= covered <= 297

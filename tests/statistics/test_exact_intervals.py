@@ -52,8 +52,6 @@ def test_refuses_an_invalid_proportion(hits: int, trials: int):
 def test_the_ends_of_a_mean_time_have_the_tail_probabilities(events: int, time: float):
     result = estimate_mean_time_between(events, time)
     assert result.mean == pytest.approx(time / events)
-    assert result.low is not None
-    assert result.high is not None
     assert poisson.cdf(events, time / result.low) == pytest.approx(0.025)
     assert poisson.sf(events - 1, time / result.high) == pytest.approx(0.025)
 
@@ -90,8 +88,6 @@ def test_the_interval_of_a_median_covers_95_percent_and_is_the_narrowest(
 ):
     # Values 1 .. n: the ends are the numbers of values outside on each side.
     result = estimate_median([float(number) for number in range(1, count + 1)])
-    assert result.low is not None
-    assert result.high is not None
     below = int(result.low) - 1
     assert count - int(result.high) == below
     outside = sum(comb(count, number) for number in range(below + 1)) / 2**count
@@ -105,7 +101,6 @@ def test_an_auc_without_errors_has_an_interval_below_one() -> None:
     # gives A / (1 - A) = n^2 / z^2 / (1 + (n - 1) ((1 - A) / (2 - A) + A / (1 + A))).
     result = estimate_auc_of_trials(1.0, 20, 20)
     assert result.high == 1
-    assert result.low is not None
     inflation = 1 + 19 * ((1 - result.low) / (2 - result.low) + result.low / (1 + result.low))
     odds = result.low / (1 - result.low)
     assert odds == pytest.approx(400 / 1.95996**2 / inflation, rel=1e-4)
@@ -114,12 +109,8 @@ def test_an_auc_without_errors_has_an_interval_below_one() -> None:
 
 def test_the_interval_of_an_auc_is_symmetric_and_narrower_with_more_trials() -> None:
     result, mirrored = estimate_auc_of_trials(0.7, 30, 50), estimate_auc_of_trials(0.3, 30, 50)
-    assert result.low is not None
-    assert result.high is not None
     assert (1 - result.high, 1 - result.low) == pytest.approx((mirrored.low, mirrored.high))
     more = estimate_auc_of_trials(0.7, 300, 500)
-    assert more.low is not None
-    assert more.high is not None
     assert result.low < more.low < 0.7 < more.high < result.high
 
 
@@ -137,7 +128,6 @@ def test_the_interval_of_an_auc_covers_it() -> None:
         positives = generator.normal(1.5, 1, 15)
         auc = float((positives[:, None] > generator.normal(0, 1, 25)).mean())
         result = estimate_auc_of_trials(auc, 15, 25)
-        assert result.low is not None
         assert result.high is not None
         covered += result.low <= 0.8556 <= result.high
     assert 368 <= covered <= 400

@@ -23,9 +23,7 @@ def test_a_row_states_all_that_a_verdict_rests_on() -> None:
 
 def test_the_judged_row_is_the_strongest_over_the_most_rounds() -> None:
     findings = read()
-    assert findings.verdicts is not None
     row = judged_row(findings, findings.verdicts[0])
-    assert row is not None
     assert row.attack == "strong"
     assert judged_row(findings, findings.verdicts[1]) is None
 

@@ -26,14 +26,12 @@ def test_a_cell_states_effect_guess_and_surety(small: Audit) -> None:
     (row,) = matrix.rows
     assert (row.observers, row.about) == ("The server", "each client")
     leak, hidden = row.cells
-    assert leak is not None
     assert (leak.badge, leak.style) == ("Leaks, size unsure", "leaks")
     # l1 / 2: 0.10 and 0.02 against 0.5 and 0.3.
     assert plain(leak.effect) == "Wrong about the class of 6.0 % of the data"
     assert plain(leak.guess) == "Guessing: wrong about 40 %"
     assert plain(leak.surety).startswith("Gain over guessing 34 % (95 % sure: ")
     assert plain(leak.surety).endswith("By chance: 5 in 1,000.")
-    assert hidden is not None
     assert (hidden.badge, hidden.style) == ("No leak above the margin", "no-leak-above-margin")
     assert plain(hidden.surety).endswith("Below the margin of 5.0 %.")
 
@@ -55,7 +53,6 @@ def test_a_refusal_names_what_is_missing_and_not_every_target(small: Audit) -> N
     audit = replace(small, arms=small.arms[:1], findings=(), refusals=refused)
     (matrix,) = make_matrices(with_verdicts(audit).arm_results)
     (found,) = matrix.rows[0].cells
-    assert found is not None
     assert found.effect == found.guess == ""
     assert found.surety == (
         "No attack could run. Missing: update 0 and update 1 and update 2, and 6 more."
@@ -89,7 +86,6 @@ def test_unchecked_claims_are_not_called_right_or_wrong(small: Audit) -> None:
     arm = replace(small.arms[0], has_truth=False)
     audit = replace(small, arms=(arm,), findings=(unchecked,))
     (found,) = make_matrices(with_verdicts(audit).arm_results)[0].rows[0].cells
-    assert found is not None
     assert found.badge == "Claimed, not checked"
     told = plain(found.surety)
     assert told == "Attacks state something. Nobody could check whether it is right."

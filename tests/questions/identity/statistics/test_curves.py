@@ -22,7 +22,6 @@ def test_the_identification_rate_rises_with_the_false_alarms() -> None:
     rates = identification_curve(
         build_rankings(identity_run(2.0, strangers=5)), (0.0, 10.0, 50.0, 100.0)
     )
-    assert rates is not None
     assert (np.diff(rates) >= 0).all()
     assert rates[0] < rates[-1]
     assert rates[-1] == pytest.approx(

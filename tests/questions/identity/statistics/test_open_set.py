@@ -51,13 +51,11 @@ def test_evidence_is_the_claimed_probability_or_else_the_highest_score() -> None
         identity_finding(s, user, n, unseen=0.3 + 0.5 * n) for n, (s, user) in enumerate(scores)
     ]
     (with_claim,) = map(split_known_and_unknown, build_rankings(claimed))
-    assert with_claim is not None
     assert with_claim.known_evidence == pytest.approx([0.7])
     assert with_claim.unknown_evidence == pytest.approx([0.2])
     assert with_claim.rank1_probability == [0.5]  # b shares the first place with c
     silent = [identity_finding(s, user, n) for n, (s, user) in enumerate(scores)]
     (without_claim,) = map(split_known_and_unknown, build_rankings(silent))
-    assert without_claim is not None
     assert (without_claim.known_evidence.tolist(), without_claim.unknown_evidence.tolist()) == (
         [0.7],
         [0.9],
@@ -72,5 +70,4 @@ def test_identifies_users_with_informative_scores_only() -> None:
         ]
         rate = estimate_identification_rate([one for one in held if one], 1.0, Seed(0))
         assert low <= rate.mean <= high
-        assert rate.low is not None
         assert rate.low <= rate.mean <= rate.high

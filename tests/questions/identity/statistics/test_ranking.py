@@ -44,7 +44,6 @@ def test_ranks_a_user_missing_from_a_claim_last() -> None:
 def test_keeps_probabilities_of_unknown_users_only_if_all_targets_have_one() -> None:
     with_probability = identity_finding((1, 0, 0, 0), "a", 0, unseen=0.25)
     (complete,) = build_rankings([with_probability])
-    assert complete.unknown_probability is not None
     assert complete.unknown_probability.tolist() == [0.25]
     (incomplete,) = build_rankings([with_probability, identity_finding((1, 0, 0, 0), "a", 1)])
     assert incomplete.unknown_probability is None

@@ -80,7 +80,6 @@ def test_stops_where_the_error_stays_the_same():
     simulation, curve = simulate_until_flat(
         server_view(), known, (0,), [LastLayerChange()], even_shares
     )
-    assert curve is not None
     # Even shares are as wrong with 256 virtual clients as with 128.
     assert (curve.clients, curve.trained, curve.planned) == ((128, 256), 256, 512)
     same = replace(known, compute=replace(known.compute, virtual_clients=256))
@@ -101,7 +100,6 @@ def test_trains_all_while_the_error_falls_and_nothing_twice():
     known, cache = limited(0.4), CountingCache()
     known = replace(known, compute=replace(known.compute, cache=cache))
     simulation, curve = simulate_until_flat(server_view(), known, (0,), [Raw()], halved)
-    assert curve is not None
     assert (curve.clients, curve.trained) == ((128, 256), 512)
     assert len(simulation.shares) == 512
     # 16 chunks, and the label counts of 128, 256 and 512 clients.
@@ -114,7 +112,6 @@ def test_trains_no_cohort_twice():
     _, curve = simulate_until_flat(
         server_view(), known, (0,), [Raw()], lambda one: one.shares + 1, cohort_size=20
     )
-    assert curve is not None
     # Chunks of 40 cohorts: 4, then 3 more. The label counts are saved once a portion.
     assert (curve.clients, curve.trained) == ((160, 280), 280)
     assert len(cache.saved) == len(set(cache.saved)) == 7 + 2
@@ -144,8 +141,6 @@ def test_claims_are_those_of_the_virtual_clients_that_were_trained(
         for gain, virtual in ((0.99, 512), (0.99, 256), (0.0, 256))
     ]
     stopped, whole, at_once = claims
-    assert stopped.own_errors is not None
-    assert whole.own_errors is not None
     assert (stopped.own_errors.clients, whole.own_errors.clients) == ((128, 256), (128,))
     assert (stopped.own_errors.trained, stopped.own_errors.planned) == (256, 512)
     assert (whole.own_errors.trained, whole.own_errors.planned) == (256, 256)

@@ -91,7 +91,6 @@ def test_size_coverage_is_0_outside_the_interval_and_missing_without_one() -> No
 def test_the_cohort_has_the_size_of_all_its_clients() -> None:
     # 10 in round 0; 6 + 2 in round 1: 9 per round
     size = SCORER.true_claim(TRUTH, COHORT, (0, 1), ANY_CLAIM).size
-    assert size is not None
     assert size.examples == 9
 
 

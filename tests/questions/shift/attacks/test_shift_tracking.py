@@ -49,8 +49,6 @@ def test_the_alarm_names_the_round_of_the_shift(shifted) -> None:
 
 
 def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
-    assert shifted.change is not None
-    assert shifted.shares_after is not None
     assert float(shifted.change.value[EVEN].sum()) == pytest.approx(0.45, abs=0.15)
     after, low, high = shifted.shares_after.sum_over(EVEN)
     assert after == pytest.approx(0.95, abs=0.1)
@@ -59,7 +57,6 @@ def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
 
 def test_the_alarm_is_the_first_round_above_the_threshold(shifted) -> None:
     evidence = shifted.evidence
-    assert evidence.threshold is not None
     columns = zip(evidence.rounds, evidence.statistic, evidence.threshold, strict=True)
     assert evidence.alarm == next(number for number, value, bar in columns if value > bar)
     assert evidence.false_alarm_rate == ATTACK.false_alarm_rate

@@ -67,7 +67,6 @@ def test_a_new_model_is_built_anew_and_a_trained_one_is_kept() -> None:
         for m in view.messages
     )
     start = assume(View(view.observers, trained, view.closing_broadcasts), [COHORT]).start
-    assert start is not None
     assert torch.equal(start["1.weight"], 3 * view.broadcasts()[0]["1.weight"])
 
 

@@ -32,7 +32,6 @@ def test_names_the_round_and_the_labels_of_a_shift() -> None:
     claim = tracker.claim(others.readings[-1], NUMBERS)
     assert claim.evidence.since == 10 + ROUNDS // 2
     assert claim.evidence.alarm == 10 + ROUNDS // 2
-    assert claim.shares_after is not None
     value, low, high = claim.shares_after.sum_over(torch.tensor([True, False, False]))
     assert low < 1 / 3 + 0.3 < high
     assert abs(value - 1 / 3 - 0.3) < 0.1

@@ -57,7 +57,6 @@ def test_the_table_lists_the_drawn_values() -> None:
     assert control[2] == "–"
     assert set(threshold[5:]) == {"3.0"}
     timeline = findings[0].claimed.timeline
-    assert timeline is not None
     assert float(planned[5 + SINCE]) == pytest.approx(timeline.statistic[SINCE], abs=0.06)
 
 

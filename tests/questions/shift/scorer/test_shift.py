@@ -79,7 +79,6 @@ def scores(
 
 
 def numbers(estimate: GaussianEstimate | None) -> list[float]:
-    assert estimate is not None
     return estimate.value.tolist()
 
 
