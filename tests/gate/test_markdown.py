@@ -1,4 +1,4 @@
-"""Names in the findings cannot inject Markdown."""
+"""Names in the findings cannot inject Markdown, and escaped text is shown literally."""
 
 import re
 from unicodedata import category
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.judged_findings import CheckResult
-from overheard.gate.markdown import as_markdown
+from overheard.gate.markdown import as_markdown, escape_markdown
 from overheard.gate.verdict import RuleVerdict
 
 FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
@@ -47,3 +47,17 @@ def test_any_text_keeps_the_table_whole(text: str):
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 8
     assert not re.search(r"(?<!\\)(?:\\\\)*[<&`*_]", line.replace("**fail**", ""))
     assert not {"Cc", "Cf", "Cs", "Zl", "Zp"} & set(map(category, line))
+
+
+@given(st.text())
+def test_unescaping_gives_the_text_on_one_line(text: str) -> None:
+    printable = "".join(one for one in text if one.isprintable())
+    escaped = escape_markdown(printable)
+    assert re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped) == printable
+    assert "\n" not in escape_markdown(text)
+
+
+def test_no_character_of_markup_stays_bare() -> None:
+    for one in "<>|*_`[]#!&\\$~=":
+        assert escape_markdown(one) == f"\\{one}"
+    assert escape_markdown("www.example.org") == "www\\.example.org"

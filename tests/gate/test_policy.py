@@ -1,11 +1,21 @@
-"""Policies are parsed strictly."""
+"""Policies are parsed strictly; schema, text and lines of rules agree with the parser."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
-from overheard.gate.policy import read_policy
+from overheard.gate.policy import Policy, read_policy
+from overheard.gate.policy_schema import policy_schema
+from overheard.gate.reference_policy import policy_like, policy_text
+from overheard.gate.rule_sources import RuleSources, rule_sources
+from overheard.plans.schema.plan_schema import nested_table, schema_tables
+from overheard.plans.strict_model import parse_toml
+from tests.gate.documents import epsilon_row, findings, run, summary_row, verdict_row
 
 LEAK = '[[leaks]]\nname = "a"\nquestion = "membership"\nscore = "membership_auc"\n'
 EPSILON = '[[epsilons]]\nname = "c"\n'
@@ -87,3 +97,98 @@ def test_lists_every_mistake_with_its_place(text: str, mistakes: list[str], tmp_
     assert str(path) in str(refused.value)
     for mistake in mistakes:
         assert mistake in str(refused.value)
+
+
+TABLES = {table.path: table for table in schema_tables(policy_schema())}
+
+LIMITS = {
+    "leaks": ("no_better_than", "gain_at_most", "grows_at_most"),
+    "epsilons": ("guaranteed_at_most", "proven_at_most", "claims_hold"),
+    "costs": ("accuracy_at_least", "bytes_at_most", "seconds_at_most"),
+}
+"""Limits of which a rule sets one."""
+
+EXAMPLES = [
+    (path, name)
+    for path, table in TABLES.items()
+    for name, key in table.keys.items()
+    if nested_table(key) is None
+]
+
+
+@pytest.mark.parametrize(("path", "name"), EXAMPLES)
+def test_a_policy_accepts_the_example_of_every_key(path: str, name: str):
+    keys = TABLES[path].keys
+    rule = {one: keys[one]["examples"][0] for one in TABLES[path].required | {name}}
+    if path in LIMITS and name not in LIMITS[path]:
+        limit = LIMITS[path][0]
+        rule[limit] = keys[limit]["examples"][0]
+    # Any: a policy holds values of any type.
+    policy: dict[str, Any] = {"verdicts": [{"name": "a rule"}]}
+    if path == "exceptions":
+        policy["verdicts"] = [{"name": TABLES["exceptions"].keys["rule"]["examples"][0]}]
+    policy |= {path: [rule]} if path else rule
+    Policy.model_validate_json(json.dumps(policy))
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=200))
+def test_the_text_is_read_as_the_same_policy(name: str) -> None:
+    found = findings(
+        summary_row(0.6, 0.7, arm=name, attack=name),
+        title=name,
+        arms=[run(name), run(name, 1)],
+        epsilon=[epsilon_row(arm=name)],
+        verdicts=[
+            verdict_row(arm=name, score="membership_auc"),
+            verdict_row("inconclusive", None, arm=name, about="cohort"),
+        ],
+    )
+    made = policy_like(found, Path("f.json"))
+    text = policy_text(made)
+    assert parse_toml(Policy, text, "p", "policy") == made.policy
+    lines = text.splitlines()
+    sources = rule_sources(made.policy, Path("p"), text)
+    assert {lines[line - 1] for line in sources.lines.values()} == {
+        "[[verdicts]]", "[[leaks]]", "[[epsilons]]", "[[costs]]",
+    }  # fmt: skip
+
+
+TEXT = """# A policy.
+[[verdicts]]
+name = "a"
+
+ [[ costs ]]  # spaced
+name = "b"
+bytes_at_most = 1
+[[verdicts]]
+name = "c"
+"""
+
+
+def lines(text: str) -> dict[str, int]:
+    policy = parse_toml(Policy, text, "p", "policy")
+    return dict(rule_sources(policy, Path("p"), text).lines)
+
+
+def test_each_rule_has_the_line_of_its_header() -> None:
+    assert lines(TEXT) == {"a": 2, "c": 8, "b": 5}
+
+
+def test_rules_in_an_inline_array_have_no_line() -> None:
+    inline = 'verdicts = [{name = "a"}]\n[[costs]]\nname = "b"\nbytes_at_most = 1\n'
+    assert lines(inline) == {"b": 2}
+
+
+def test_a_header_inside_a_text_gives_no_wrong_line() -> None:
+    assert lines('[[verdicts]]\nname = """\n[[verdicts]]\n"""\n') == {}
+
+
+def test_the_path_is_shown_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "work"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    assert RuleSources(inside / "ci" / "p.toml").shown_path == "ci/p.toml"
+    assert RuleSources(Path("ci/../p.toml")).shown_path == "p.toml"
+    assert RuleSources(tmp_path / "p.toml").shown_path == "p.toml"

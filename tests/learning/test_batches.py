@@ -1,10 +1,20 @@
-"""The order of batches."""
+"""Batches, jobs and memory of a training, and the device it takes."""
 
+from dataclasses import replace
+
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.learning import memory
 from overheard.learning.batches import epoch_order
+from overheard.learning.device import choose_device
+from overheard.learning.memory import LARGEST_CHUNK, clients_that_fit
+from overheard.learning.training_job import ClientTask, TrainingJob
+from tests.learning.cases import CLIENTS, MLP, RECIPES, SEED, TABLE, pool_of, start_of
 
 
 @given(examples=st.integers(1, 50), epoch=st.integers(0, 5))
@@ -25,3 +35,30 @@ def test_the_order_depends_on_every_argument():
         ]
     ]
     assert len({tuple(order) for order in orders}) == 5
+
+
+def test_refuses_a_client_without_examples():
+    with pytest.raises(ValueError, match="client/0 has no examples"):
+        ClientTask("client/0", torch.arange(0))
+
+
+@pytest.fixture
+def lesson():
+    pool = pool_of(TABLE, torch.float64)
+    return TrainingJob(MLP, start_of(MLP), pool, RECIPES["sgd"], SEED, 0, torch.device("cpu"))
+
+
+def test_less_memory_gives_fewer_clients_but_at_least_one(lesson, monkeypatch):
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
+    few = clients_that_fit(MLP(), lesson, CLIENTS)
+    assert 1 < few < LARGEST_CHUNK["cpu"]
+    larger = replace(lesson, recipe=replace(lesson.recipe, batch=16))
+    assert clients_that_fit(MLP(), larger, CLIENTS) < few
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
+    assert clients_that_fit(MLP(), lesson, CLIENTS) == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_refuses_a_missing_gpu():
+    with pytest.raises(PlanError, match="choose 'auto' or 'cpu'"):
+        choose_device("cuda")

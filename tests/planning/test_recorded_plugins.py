@@ -1,16 +1,24 @@
-"""Plugins that a recording states as text are parsed; nothing that they name is imported."""
+"""Plugins, networks and facts of a recording are found for its plan."""
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar, get_type_hints
 
 import pytest
+from torch import nn
 
 from overheard.algorithms.partial_sharing import PartialSharing
+from overheard.auditing.inputs import Resources
+from overheard.auditing.simulate import simulate
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.defenses.local_dp import LocalDp
 from overheard.defenses.mm_aug import MmAug
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.own import Own
+from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.flower_app import FlowerApp
+from overheard.planning.plan_check import check_plan
+from overheard.planning.recorded_facts import read_checked_recording, read_recorded_facts
 from overheard.planning.recorded_plugins import (
     parse_model,
     parse_plugin,
@@ -19,6 +27,8 @@ from overheard.planning.recorded_plugins import (
     toml_text,
 )
 from overheard.plans.registries import ALGORITHMS, DEFENSES, MODELS
+from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
+from tests.auditing.test_renamed_recording import copy_with_names
 
 CODE = "mine.task:Net"
 
@@ -96,3 +106,43 @@ def test_a_plugin_of_another_package_gets_no_text(monkeypatch: pytest.MonkeyPatc
 )
 def test_tells_the_network_of_a_user_that_a_recording_names(text: str, reference: str | None):
     assert proposed_network(text) == reference
+
+
+def test_the_sender_of_an_aggregate_is_no_client(tmp_path: Path):
+    plan = replace_tables(TINY, arms=(SECURE_AGGREGATION,))
+    simulate(
+        plan,
+        arm=SECURE_AGGREGATION.name,
+        folder=tmp_path,
+        resources=Resources(device="cpu", workers=1),
+    )
+    facts = read_checked_recording(tmp_path)
+    assert facts.clients == TINY.data.clients
+    assert not facts.reads_updates
+
+
+HERE = Resources(device="cpu", workers=1)
+
+
+class Net(nn.Sequential):
+    """A user's own network with the tensors of the recording."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Flatten(), nn.Linear(64, 10))
+
+
+@pytest.mark.parametrize("name_of", ["1.{1}", "arr_{0}", "module.{1}", "réseau 2.{1}"])
+@pytest.mark.parametrize("are_turned", [False, True])
+def test_a_first_plan_has_the_network_that_an_audit_accepts(
+    simulated: Path, tmp_path: Path, name_of: str, are_turned: bool
+):
+    copy = copy_with_names(
+        simulated,
+        tmp_path / "copy",
+        lambda place, name: name_of.format(place, name.rpartition(".")[2]),
+        are_turned=are_turned,
+    )
+    app = FlowerApp((f"{__name__}:Net",))
+    written = write_first_plan(FirstPlanRequest(read_recorded_facts(copy), app), HERE)
+    assert repr(written.plan.training.model) == f"Own(reference='{__name__}:Net')"
+    assert check_plan(written.plan, HERE, copy, with_estimate=False).can_run

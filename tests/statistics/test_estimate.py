@@ -1,7 +1,8 @@
-"""The ends of intervals stay in order, and are those of Student at other levels."""
+"""Estimates with intervals, ranks with ties, and evenly spaced rounds."""
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,9 @@ from overheard.statistics.estimate import (
     student_quantile,
     widen,
 )
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 from overheard.statistics.run_means import estimate_mean
+from overheard.statistics.tied_rank import TiedRank, rank_candidate
 
 
 def test_quantiles_are_those_of_printed_tables() -> None:
@@ -109,3 +112,30 @@ def test_the_best_of_twelve_equal_attacks_is_covered(runs: int) -> None:
         naive += best.low <= 0
     assert covered >= 555
     assert naive < 510
+
+
+def test_counts_better_and_tied_candidates() -> None:
+    scores = torch.tensor([0.3, 0.9, 0.3, 0.1])
+    assert [rank_candidate(scores, number) for number in range(4)] == [
+        TiedRank(1, 2), TiedRank(0, 1), TiedRank(1, 2), TiedRank(3, 1),
+    ]  # fmt: skip
+
+
+def test_a_tie_across_the_limit_is_within_it_with_a_probability() -> None:
+    # Two are better; three share ranks 3, 4 and 5, of which 2 are among the first 4.
+    shared = TiedRank(2, 3)
+    assert [shared.probability_within(length) for length in (2, 4, 5, 9)] == pytest.approx(
+        [0, 2 / 3, 1, 1]
+    )
+    assert shared.reciprocal_rank() == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3)
+
+
+def test_includes_the_first_and_the_last_or_only_the_last() -> None:
+    assert select_evenly_spaced(range(20), 5) == (0, 4, 9, 14, 19)
+    assert select_evenly_spaced((2, 3, 7, 9), 2) == (2, 9)
+    assert select_evenly_spaced((2, 3, 7, 9), 1) == (9,)
+
+
+def test_refuses_zero_rounds() -> None:
+    with pytest.raises(ValueError, match="1 or more"):
+        select_evenly_spaced(range(3), 0)

@@ -1,12 +1,15 @@
-"""Sentences state how well users are re-identified, with intervals and guesses."""
+"""Sentences, tables and figures on identities."""
 
 from dataclasses import replace
 
 import pytest
 
 from overheard.auditing.threat_results import with_verdicts
+from overheard.drawing.figures import ReportFigure, ReportTable
 from overheard.findings.finding import Finding
 from overheard.findings.threat_results import ThreatResult
+from overheard.questions.identity.pages.identity_figures import identity_figures
+from overheard.questions.identity.pages.report import identity_tables
 from overheard.report.threat_sentences import threat_sentences
 from tests.report.user_audits import (
     MLP,
@@ -78,3 +81,46 @@ def test_states_that_unknown_users_alone_are_not_measured() -> None:
     assert threat_result(strangers).verdict == "unmeasured"
     assert "no known user took part" in text
     assert "shift" not in text
+
+
+def tables(findings: list[Finding]) -> dict[str, ReportTable]:
+    all_tables = identity_tables(with_verdicts(user_audit(findings, {"none": 0.8})).arm_results)
+    assert all(len(line) == len(table.headers) for table in all_tables for line in table.rows)
+    return {table.caption.partition(" (")[0]: table for table in all_tables}
+
+
+def test_an_attack_has_a_row_in_each_table_whose_scores_it_has() -> None:
+    by_title = tables(
+        [
+            *identity_findings("none", "ours", 4.0),
+            *identity_findings("none", "mlp", 1.5, part=MLP, says_unseen=False),
+        ]
+    )
+    assert {title: [line[1] for line in table.rows] for title, table in by_title.items()} == {
+        "Re-identification": ["ours", "mlp"],
+        "Pair matching": ["ours", "mlp"],
+        "Users unknown to the attacker": ["ours", "mlp"],
+        "Control run: examples reassigned at random among all clients": ["ours", "mlp"],
+        "Gain over the published attack, paired by user": ["ours"],
+    }
+    (gain,) = by_title["Gain over the published attack, paired by user"].rows
+    assert gain[2] == "mlp"
+
+
+def report_figures(findings: list[Finding]) -> tuple[ReportFigure, ...]:
+    return identity_figures(with_verdicts(user_audit(findings, {"none": 0.8})).arm_results)
+
+
+def test_the_table_lists_the_drawn_values() -> None:
+    (report_figure,) = report_figures(identity_findings("none", "ours", 9.0, strangers=()))
+    figures = dict(zip(report_figure.table.headers, report_figure.table.rows[0], strict=True))
+    assert figures["Attack"] == "ours"
+    assert figures["True user in the top 1"] == figures["Average precision, median"] == "100"
+    assert figures["TPR at 1 % FPR"] == "100"
+
+
+def test_escapes_names() -> None:
+    (report_figure,) = report_figures(identity_findings("none", f"{HOSTILE}\x1b[31m", 3.0))
+    assert "<script" not in report_figure.legend
+    assert all("<script" not in panel.drawing for panel in report_figure.panels)
+    assert "\x1b" not in report_figure.table.rows[0][0]

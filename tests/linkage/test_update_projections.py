@@ -1,13 +1,93 @@
+"""Updates are projected to few numbers."""
+
 from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overheard.core.errors import NeedsError
+from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.linkage import update_pca
+from overheard.linkage.count_sketch import make_count_sketch
+from overheard.linkage.known_updates import load_known_updates
+from overheard.linkage.projected_updates import ProjectedUpdates, project_updates, select_layers
 from overheard.linkage.update_pca import RoundMeans, fit_round_means, fit_update_pca
+from overheard.linkage.user_evidence import fit_user_evidence
+from tests.linkage.four_users import DEVICES, make_knowledge, make_view
+
+LARGE = (120, 100)
+"""12,000 numbers, enough to be sketched."""
+
+
+def normal(shape, seed: int) -> torch.Tensor:
+    return torch.randn(shape, generator=Seed(seed).generator())
+
+
+@settings(max_examples=20)
+@given(st.floats(-3, 3), st.integers(0, 5), st.integers(6, 11))
+def test_is_linear(scale, one, other) -> None:
+    sketch, first, second = (
+        make_count_sketch("w", LARGE),
+        normal(LARGE, one),
+        normal(LARGE, other),
+    )
+    torch.testing.assert_close(
+        sketch.apply(first + scale * second),
+        sketch.apply(first) + scale * sketch.apply(second),
+        atol=1e-3,
+        rtol=0,
+    )
+
+
+def test_approximately_preserves_inner_products() -> None:
+    sketch = make_count_sketch("weight", LARGE)
+    rows = [normal(LARGE, seed) for seed in range(20)]
+    sketched = torch.stack([sketch.apply(row) / row.norm() for row in rows])
+    products = sketched @ sketched.T
+    # (2 / 2048)^(1/2) = 0.031 is the standard error; the largest of 190 within four of them.
+    assert float((products - torch.eye(20)).abs().max()) < 4 * 0.031
+
+
+def project(view: View) -> ProjectedUpdates:
+    layers = (-1, "all")
+    known = {
+        layer: load_known_updates(view, make_knowledge(), "simulated", layer, 2)
+        for layer in layers
+    }
+    return project_updates(view, DEVICES, fit_user_evidence(known))
+
+
+def test_projects_each_layer_of_all_updates_but_those_of_shadow_devices() -> None:
+    projected = project(make_view())
+    assert list(projected.sender_indices) == ["anon/0-0", "anon/0-1", "anon/1-0", "anon/1-1"]
+    assert projected.senders.tolist() == [0, 1, 2, 3]
+    assert projected.rounds.tolist() == [0, 0, 1, 1]
+    assert [len(places) for places in projected.projections] == [4, 4]
+    assert projected.index_of(Party("anon/1-0")) == 2
+
+
+def test_refuses_unknown_senders_and_shadow_devices() -> None:
+    for sender in ("anon/9-9", "shadow/0"):
+        with pytest.raises(NeedsError, match=f"no update of {sender} can be read"):
+            project(make_view()).index_of(Party(sender))
+
+
+def test_refuses_views_with_updates_of_shadow_devices_alone() -> None:
+    evidence = fit_user_evidence(
+        {-1: load_known_updates(make_view(), make_knowledge(), "shadow", -1)}
+    )
+    alone = make_view(clients=0)
+    with pytest.raises(NeedsError, match="updates of the target"):
+        project_updates(alone, DEVICES, evidence)
+
+
+def test_default_layers_need_an_update() -> None:
+    with pytest.raises(NeedsError, match="updates of the target"):
+        select_layers(View(frozenset({SERVER}), ()))
 
 
 def random_vectors(updates: int, dims: int, seed: int = 0) -> torch.Tensor:
