@@ -57,20 +57,32 @@ CASES = {
 SHORT = Recipe(rate=0.01, epochs=1, batch=8)
 
 
+def train(
+    build, task=TABLE, recipe=RECIPES["sgd"], clients=CLIENTS, dtype=torch.float64, **settings
+):
+    """Train clients of the third round from the start weights of the cases."""
+    settings = {"seed": SEED, "round": 3} | settings
+    start, pool = start_of(build, dtype), pool_of(task, dtype)
+    return train_cohort(build, start, pool, clients, recipe, **settings)
+
+
+def check_against_plain_loop(build, task, recipe, tolerance=1e-12, **settings):
+    """Train as a plain loop with torch's optimizer does, and return the results."""
+    start, pool = start_of(build), pool_of(task, torch.float64)
+    trained = list(train(build, task, recipe, **settings))
+    for each in trained:
+        change, loss = plain_loop(build, start, pool, each.client, recipe)
+        assert largest_difference(each.delta, change) < tolerance
+        assert each.loss == pytest.approx(loss, abs=1e-12)
+    return trained
+
+
 @pytest.mark.parametrize("engine", ["sequential", "stacked", "auto"])
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 @pytest.mark.parametrize("case", ["mlp", "convolutions"])
 def test_equals_a_plain_loop_with_the_optimizer_of_torch(case, recipe, engine):
-    build, task = CASES[case]
-    start, pool = start_of(build), pool_of(task, torch.float64)
-    trained = list(
-        train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine)
-    )
+    trained = check_against_plain_loop(*CASES[case], recipe, engine=engine)
     assert [each.client for each in trained] == list(CLIENTS)
-    for each in trained:
-        change, loss = plain_loop(build, start, pool, each.client, recipe)
-        assert largest_difference(each.delta, change) < 1e-12
-        assert each.loss == pytest.approx(loss, abs=1e-12)
 
 
 def short_head() -> nn.Module:
@@ -82,57 +94,36 @@ def short_head() -> nn.Module:
 @pytest.mark.parametrize("build", [MLP, short_head], ids=["mlp", "vmap"])
 @pytest.mark.parametrize("case", FLOAT_LABEL_RECIPES)
 def test_tasks_without_classes_equal_a_plain_loop_too(case, build, engine):
-    task, recipe = FLOAT_LABEL_RECIPES[case]
-    start, pool = start_of(build), pool_of(task, torch.float64)
-    trained = train_cohort(
-        build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine, workers=2
-    )
-    for each in trained:
-        change, loss = plain_loop(build, start, pool, each.client, recipe)
-        assert largest_difference(each.delta, change) < 1e-12
-        assert each.loss == pytest.approx(loss, abs=1e-12)
+    check_against_plain_loop(build, *FLOAT_LABEL_RECIPES[case], engine=engine, workers=2)
 
 
 @pytest.mark.parametrize("engine", ["sequential", "auto"])
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 def test_running_statistics_change_as_in_torch(recipe, engine):
-    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
-    assert "5.running_var" in start
     # A bias before a batch norm has no gradient: without an L2 penalty, Adam's steps there are
     # its rounding, divided by 1e-8.
     tolerance = 1e-7 if recipe.optimizer == "adamw" else 1e-9
-    for each in train_cohort(
-        batch_normed, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine
+    for each in check_against_plain_loop(
+        batch_normed, IMAGES, recipe, tolerance, engine=engine
     ):
-        change, loss = plain_loop(batch_normed, start, pool, each.client, recipe)
-        assert largest_difference(each.delta, change) < tolerance
         assert float(each.delta["5.running_var"].abs().min()) > 0
-        assert each.loss == pytest.approx(loss, abs=1e-12)
 
 
 def test_a_last_batch_of_one_example_joins_the_batch_before_it():
-    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
-    recipe = Recipe(rate=0.1, epochs=1, batch=4)
-    whole = Recipe(rate=0.1, epochs=1, batch=5)
-    five = [ClientTask("client/0", torch.arange(5))]
-    (joined,), (at_once,) = (
-        list(train_cohort(batch_normed, start, pool, five, one, seed=SEED, round=3))
-        for one in (recipe, whole)
-    )
-    assert same_bits(joined.delta, at_once.delta)
-    lone = [ClientTask("client/0", torch.arange(1))]
+    def of(examples: int, batch: int):
+        recipe = Recipe(rate=0.1, epochs=1, batch=batch)
+        lone = [ClientTask("client/0", torch.arange(examples))]
+        (learned,) = train(batch_normed, IMAGES, recipe, lone)
+        return learned.delta
+
+    assert same_bits(of(5, 4), of(5, 5))
     with pytest.raises(PlanError, match="two examples or more"):
-        list(train_cohort(batch_normed, start, pool, lone, recipe, seed=SEED, round=3))
+        of(1, 4)
 
 
 def test_a_stack_refuses_a_batch_norm_whose_examples_mix():
-    start, pool = start_of(batch_normed), pool_of(IMAGES, torch.float64)
     with pytest.raises(PlanError, match="batch norm"):
-        list(
-            train_cohort(
-                batch_normed, start, pool, CLIENTS, SHORT, seed=SEED, round=3, engine="stacked"
-            )
-        )
+        list(train(batch_normed, IMAGES, SHORT, engine="stacked"))
 
 
 def half_frozen() -> nn.Module:
@@ -150,9 +141,7 @@ def test_frozen_parameters_stay_and_are_not_sent(engine):
     head = {name.removeprefix("2."): one for name, one in start.items()}
     features = Examples(base(pool.inputs).relu().detach(), pool.labels)
     recipe = RECIPES["sgd"]
-    for each in train_cohort(
-        half_frozen, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine
-    ):
+    for each in train(half_frozen, engine=engine):
         change, _ = plain_loop(partial(nn.Linear, 4, 3), head, features, each.client, recipe)
         moved = {name.removeprefix("2."): one for name, one in each.delta.items()}
         assert largest_difference(moved, change) < 1e-12
@@ -161,18 +150,12 @@ def test_frozen_parameters_stay_and_are_not_sent(engine):
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 @pytest.mark.parametrize("build", [WORDS, READING], ids=["bag", "lstm"])
 def test_sparse_steps_equal_dense_steps(build, recipe):
-    start, pool = start_of(build), pool_of(TEXTS, torch.float64)
-    for each in train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3):
-        change, loss = plain_loop(build, start, pool, each.client, recipe)
-        assert largest_difference(each.delta, change) < 1e-12
-        assert each.loss == pytest.approx(loss, abs=1e-12)
+    check_against_plain_loop(build, TEXTS, recipe)
 
 
 def test_changes_only_word_vectors_of_words_in_the_data():
-    start, pool = start_of(READING), pool_of(TEXTS, torch.float64)
-    (each,) = train_cohort(
-        READING, start, pool, CLIENTS[1:2], RECIPES["sgd"], seed=SEED, round=3
-    )
+    pool = pool_of(TEXTS, torch.float64)
+    (each,) = train(READING, TEXTS, clients=CLIENTS[1:2])
     moved = each.delta["table.weight"].any(1).nonzero().flatten().tolist()
     # Padding is read too, and stays zero.
     assert moved == sorted(set(pool.inputs[CLIENTS[1].rows].flatten().tolist()) - {0})
@@ -182,13 +165,8 @@ def test_changes_only_word_vectors_of_words_in_the_data():
 def test_separable_convolutions_train_equally_stacked_and_alone():
     # The narrowest: 8 channels all the way.
     build = partial(MobileNet(alpha=0.001).build, IMAGES)
-    start, pool = start_of(build), pool_of(IMAGES, torch.float64)
     for engine in ("sequential", "stacked"):
-        for each in train_cohort(
-            build, start, pool, CLIENTS[:2], SHORT, seed=SEED, round=3, engine=engine
-        ):
-            change, _ = plain_loop(build, start, pool, each.client, SHORT)
-            assert largest_difference(each.delta, change) < 1e-9
+        check_against_plain_loop(build, IMAGES, SHORT, 1e-9, clients=CLIENTS[:2], engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
@@ -198,17 +176,7 @@ def test_one_step_in_float32_follows_the_exact_gradient(case, engine):
     build, task = CASES[case]
     recipe = Recipe(rate=1.0, epochs=1, batch=64)
     exact = start_of(build, torch.float64)
-    start = {name: weight.float() for name, weight in exact.items()}
-    (each,) = train_cohort(
-        build,
-        start,
-        pool_of(task, torch.float32),
-        CLIENTS[2:3],
-        recipe,
-        seed=SEED,
-        round=3,
-        engine=engine,
-    )
+    (each,) = train(build, task, recipe, CLIENTS[2:3], torch.float32, engine=engine)
     gradient, _ = plain_loop(build, exact, pool_of(task, torch.float64), CLIENTS[2], recipe)
     for name, slope in gradient.items():
         assert float((each.delta[name] - slope).norm() / slope.norm()) < 5e-5
@@ -217,28 +185,18 @@ def test_one_step_in_float32_follows_the_exact_gradient(case, engine):
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 @pytest.mark.parametrize("case", ["mlp", "convolutions"])
 def test_two_runs_give_the_same_bits(case, engine):
-    build, task = CASES[case]
-    start, pool = start_of(build, torch.float32), pool_of(task, torch.float32)
-
-    def once():
-        return [
-            each.delta
-            for each in train_cohort(
-                build, start, pool, CLIENTS, RECIPES["sgd"], seed=SEED, round=3, engine=engine
-            )
-        ]
-
-    assert all(map(same_bits, once(), once()))
+    one, other = (
+        [each.delta for each in train(*CASES[case], dtype=torch.float32, engine=engine)]
+        for _ in range(2)
+    )
+    assert all(map(same_bits, one, other))
 
 
 @pytest.mark.parametrize("engine", ["sequential", "stacked"])
 def test_a_client_does_not_depend_on_the_others(engine):
-    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
-    train = partial(
-        train_cohort, MLP, start, pool, recipe=RECIPES["momentum"], seed=SEED, round=3
-    )
-    together = {each.client.name: each for each in train(clients=CLIENTS, engine=engine)}
-    (alone,) = train(clients=CLIENTS[3:], engine=engine)
+    recipe = RECIPES["momentum"]
+    together = {each.client.name: each for each in train(MLP, recipe=recipe, engine=engine)}
+    (alone,) = train(MLP, recipe=recipe, clients=CLIENTS[3:], engine=engine)
     assert largest_difference(together["client/3"].delta, alone.delta) < 1e-12
 
 
@@ -253,29 +211,18 @@ def test_the_start_is_not_changed(engine):
 @given(chunk=st.integers(1, 5), sizes=st.lists(st.integers(1, 13), min_size=1, max_size=5))
 @settings(max_examples=15)
 def test_results_do_not_depend_on_chunks_or_sizes(chunk, sizes):
-    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     members = [ClientTask(f"client/{n}", torch.arange(size)) for n, size in enumerate(sizes)]
     recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.9, weight_decay=0.1)
-    train = partial(train_cohort, MLP, start, pool, members, recipe, seed=SEED, round=0)
-    stacked = train(engine="stacked", chunk=chunk)
-    for one, other in zip(stacked, train(engine="sequential"), strict=True):
+    stacked = train(MLP, TABLE, recipe, members, engine="stacked", chunk=chunk)
+    alone = train(MLP, TABLE, recipe, members, engine="sequential")
+    for one, other in zip(stacked, alone, strict=True):
         assert largest_difference(one.delta, other.delta) < 1e-12
 
 
 def test_clients_are_trained_lazily():
     # The second member's rows are not in the pool: it would fail if it were trained ahead.
     members = (CLIENTS[0], ClientTask("client/9", torch.tensor([99])))
-    trained = train_cohort(
-        MLP,
-        start_of(MLP),
-        pool_of(TABLE, torch.float64),
-        members,
-        RECIPES["sgd"],
-        seed=SEED,
-        round=3,
-        engine="stacked",
-        chunk=1,
-    )
+    trained = train(MLP, clients=members, engine="stacked", chunk=1)
     assert next(trained).client is members[0]
     with pytest.raises(IndexError):
         next(trained)
@@ -291,87 +238,46 @@ def dropped_before_last() -> nn.Module:
 @pytest.mark.parametrize("recipe", ["sgd", "momentum"])
 @pytest.mark.parametrize("build", [dropping, dropped_before_last])
 def test_stacked_clients_drop_what_they_drop_alone(build, recipe):
-    start, pool = start_of(build), pool_of(TABLE, torch.float64)
-    train = partial(
-        train_cohort, build, start, pool, CLIENTS, RECIPES[recipe], seed=SEED, round=3
-    )
-    pairs = zip(train(engine="stacked", chunk=3), train(engine="sequential"), strict=True)
-    for stacked, alone in pairs:
+    together = train(build, recipe=RECIPES[recipe], engine="stacked", chunk=3)
+    one_by_one = train(build, recipe=RECIPES[recipe], engine="sequential")
+    for stacked, alone in zip(together, one_by_one, strict=True):
         assert largest_difference(stacked.delta, alone.delta) < 1e-12
         assert stacked.loss == pytest.approx(alone.loss, abs=1e-12)
 
 
 def test_dropout_does_not_depend_on_other_clients_or_the_global_generator():
-    start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
-    train = partial(train_cohort, dropping, start, pool, recipe=RECIPES["sgd"], seed=SEED)
     state = torch.get_rng_state()
-    together = list(train(clients=CLIENTS, round=3))
+    together = list(train(dropping))
     assert torch.equal(torch.get_rng_state(), state)
-    (alone,) = train(clients=CLIENTS[2:3], round=3)
+    (alone,) = train(dropping, clients=CLIENTS[2:3])
     assert largest_difference(together[2].delta, alone.delta) < 1e-12
-    (later,) = train(clients=CLIENTS[2:3], round=4)
+    (later,) = train(dropping, clients=CLIENTS[2:3], round=4)
     assert largest_difference(later.delta, alone.delta) > 1e-3
 
 
-def test_refuses_to_stack_other_models_with_dropout():
-    def dropping_images() -> nn.Module:
-        return nn.Sequential(CONVOLUTIONS(), nn.Dropout(0.5))
-
-    with pytest.raises(PlanError, match=r"dropout.*choose 'auto'"):
-        train_cohort(
-            dropping_images,
-            start_of(dropping_images),
-            pool_of(IMAGES, torch.float64),
-            CLIENTS,
-            RECIPES["sgd"],
-            seed=SEED,
-            round=3,
-            engine="stacked",
-        )
+def dropping_images() -> nn.Module:
+    return nn.Sequential(CONVOLUTIONS(), nn.Dropout(0.5))
 
 
-def test_refuses_to_stack_a_recurrent_network():
-    with pytest.raises(PlanError, match=r"recurrent.*choose 'auto'"):
-        train_cohort(
-            READING,
-            start_of(READING),
-            pool_of(TEXTS, torch.float64),
-            CLIENTS,
-            RECIPES["sgd"],
-            seed=SEED,
-            round=3,
-            engine="stacked",
-        )
+@pytest.mark.parametrize(
+    ("build", "task", "word"),
+    [(dropping_images, IMAGES, "dropout"), (READING, TEXTS, "recurrent")],
+)
+def test_refuses_to_stack_recurrent_networks_and_dropout_of_other_models(build, task, word):
+    with pytest.raises(PlanError, match=rf"{word}.*choose 'auto'"):
+        train(build, task, engine="stacked")
 
 
 def test_refuses_weights_of_another_model():
+    start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
     with pytest.raises(ValueError, match="start weights"):
-        list(
-            train_cohort(
-                MLP,
-                start_of(dropping),
-                pool_of(TABLE, torch.float64),
-                CLIENTS,
-                RECIPES["sgd"],
-                seed=SEED,
-                round=3,
-            )
-        )
+        list(train_cohort(MLP, start, pool, CLIENTS, SHORT, seed=SEED, round=3))
 
 
 @pytest.mark.parametrize("wrong", [{"chunk": 0}, {"workers": 0}])
 def test_refuses_empty_chunks_and_fewer_than_one_worker(wrong):
     with pytest.raises(ValueError, match="1"):
-        train_cohort(
-            MLP,
-            start_of(MLP),
-            pool_of(TABLE, torch.float64),
-            CLIENTS,
-            RECIPES["sgd"],
-            seed=SEED,
-            round=3,
-            **wrong,
-        )
+        train(MLP, **wrong)
 
 
 @pytest.mark.slow
@@ -379,10 +285,7 @@ def test_auto_trains_in_this_process_if_the_model_cannot_be_sent():
     def local() -> nn.Module:
         return CONVOLUTIONS()
 
-    start, pool = start_of(local), pool_of(IMAGES, torch.float64)
-    trained = list(
-        train_cohort(local, start, pool, CLIENTS, RECIPES["sgd"], seed=SEED, round=3, workers=2)
-    )
+    trained = list(train(local, IMAGES, workers=2))
     assert [each.client for each in trained] == list(CLIENTS)
 
 
