@@ -72,13 +72,11 @@ def recorded(folder: Path) -> None:
         folder,
         GroundTruth(
             Facts(
-                (
-                    LabelCounts(counts),
-                    Shifts({client(0): (1,)}),
-                    UsersOfClients({client(0): "ann", client(1): "bob"}),
-                    Attributes({"sex": {"ann": "f", "bob": "m"}}),
-                    RecordOwners({client(0): (1, 2)}),
-                )
+                LabelCounts(counts),
+                Shifts({client(0): (1,)}),
+                UsersOfClients({client(0): "ann", client(1): "bob"}),
+                Attributes({"sex": {"ann": "f", "bob": "m"}}),
+                RecordOwners({client(0): (1, 2)}),
             ),
             {0: 0.5, 1: 0.75},
         ),

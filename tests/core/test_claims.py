@@ -89,7 +89,7 @@ class Towns(Fact):
 
 
 def test_a_fact_is_found_by_its_kind() -> None:
-    facts = Facts[Fact]((Ages((30,)), Towns(("Ulm",))))
+    facts = Facts[Fact](Ages((30,)), Towns(("Ulm",)))
     assert facts.need(Towns).names == ("Ulm",)
     assert facts.get(Ages) == Ages((30,))
 
@@ -97,16 +97,16 @@ def test_a_fact_is_found_by_its_kind() -> None:
 def test_a_missing_fact_says_how_to_get_it() -> None:
     assert Facts[Fact]().get(Ages) is None
     with pytest.raises(NeedsError, match=r"add `ages` to truth\.json"):
-        Facts[Fact]((Towns(),)).need(Ages)
+        Facts[Fact](Towns()).need(Ages)
 
 
 def test_two_facts_of_one_kind_are_refused() -> None:
     with pytest.raises(ValueError, match="one fact of each kind, got Ages, Ages"):
-        Facts[Fact]((Ages((1,)), Ages((2,))))
+        Facts[Fact](Ages((1,)), Ages((2,)))
 
 
 def test_a_newer_fact_replaces_that_of_its_kind() -> None:
-    facts = Facts[Fact]((Ages((1,)), Towns(("Ulm",)))).having(Ages((2,)))
+    facts = Facts[Fact](Ages((1,)), Towns(("Ulm",))).having(Ages((2,)))
     assert facts.need(Ages).years == (2,)
     assert len(tuple(facts)) == 2
 
@@ -242,11 +242,9 @@ ONE, TWO = client(1), client(2)
 def test_without_the_observers_only_facts_of_the_others_remain():
     truth = GroundTruth(
         Facts(
-            (
-                UsersOfClients({ONE: "ann", TWO: "bob"}),
-                Attributes({"hand": {"ann": "left"}}),
-                Shifts({ONE: (1,), TWO: (1,)}),
-            )
+            UsersOfClients({ONE: "ann", TWO: "bob"}),
+            Attributes({"hand": {"ann": "left"}}),
+            Shifts({ONE: (1,), TWO: (1,)}),
         ),
         {0: 0.5},
     )

@@ -383,7 +383,7 @@ ALL = Knowledge(
     build_model=lambda: nn.Linear(1, 2),
     auxiliary=Examples(torch.zeros(2, 1), torch.tensor([0, 1])),
     recipe=Recipe(rate=0.1, epochs=1, batch=1),
-    facts=Facts((KNOWN_USERS, RECORDS, WORDS)),
+    facts=Facts(KNOWN_USERS, RECORDS, WORDS),
 )
 
 
@@ -439,13 +439,13 @@ def test_all_needs_can_be_met():
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
             CROSS_ENTROPY,
         ),
-        (replace(ALL, facts=Facts((KNOWN_USERS, WORDS))), CANDIDATES),
-        (replace(ALL, facts=Facts((RECORDS, WORDS))), USERS),
+        (replace(ALL, facts=Facts(KNOWN_USERS, WORDS)), CANDIDATES),
+        (replace(ALL, facts=Facts(RECORDS, WORDS)), USERS),
         (
             replace(ALL, facts=ALL.facts.having(KnownUsers({"ann": PRIOR}, {"cem": PRIOR}))),
             USERS,
         ),
-        (replace(ALL, facts=Facts((KNOWN_USERS, RECORDS))), TEXTS),
+        (replace(ALL, facts=Facts(KNOWN_USERS, RECORDS)), TEXTS),
     ],
     ids=[
         "no examples",

@@ -381,7 +381,7 @@ def test_records_users_and_attributes_but_nothing_of_shadow_devices(
     federation = replace(
         small,
         shadows=1,
-        facts=Facts((UsersOfClients({client(0): "ann"}), Attributes({"hand": HANDS}))),
+        facts=Facts(UsersOfClients({client(0): "ann"}), Attributes({"hand": HANDS})),
     )
     transcript, truth = run(federation, tmp_path)
     assert all(fact in list(truth.facts) for fact in federation.facts)
@@ -395,7 +395,7 @@ def test_records_users_and_attributes_but_nothing_of_shadow_devices(
 
 
 def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path: Path) -> None:
-    shifts = Facts((Shifts({client(1): (1,)}),))
+    shifts = Facts(Shifts({client(1): (1,)}))
     plain, truth = run(small, tmp_path / "plain")
     transcript, shifted = run(replace(small, facts=shifts), tmp_path / "shifted")
     assert truth.facts.get(Shifts) is None

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -13,20 +11,13 @@ from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset
-from overheard.data.partition.composition import (
-    checked_weights,
-)
-from overheard.data.partition.data_partition import (
-    AuxiliarySize,
-    SplitSettings,
-    draw_partition,
-    split_by_sizes,
-)
+from overheard.data.partition.data_partition import draw_partition
+from overheard.data.partition.first_round import SplitSettings, split_by_sizes
 from overheard.data.partition.label_split import LabelSplit
 from overheard.data.partition.redrawn_partitions import redraw_label_counts
-from overheard.data.partition.schedule import Schedule
+from overheard.data.partition.reserved_examples import AuxiliarySize
+from overheard.data.partition.schedule import Schedule, checked_weights
 from overheard.data.partition.split_again import split_again
-from overheard.data.partition.stratified_sample import draw_stratified
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.faces import Faces
 from overheard.data.splits.iid import Iid
@@ -177,22 +168,6 @@ def test_labels_that_no_split_gives_are_refused() -> None:
     fixed = {0: torch.tensor([0, 1, 2, *range(4, 72, 4)])}
     with pytest.raises(PlanError, match="no split gives"):
         again(Quantity(2), fixed, Seed(0))
-
-
-@given(
-    counts=st.lists(
-        st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=6
-    ),
-    seed=st.integers(0, 999),
-)
-def test_each_client_gets_exactly_its_counts_and_no_row_twice(
-    counts: list[list[int]], seed: int
-) -> None:
-    strata = torch.arange(90) % 3
-    rows = draw_stratified(strata, torch.tensor(counts), 3, Seed(seed))
-    assert [strata[held].bincount(minlength=3).tolist() for held in rows] == counts
-    all_rows = torch.cat(rows)
-    assert len(all_rows.unique()) == len(all_rows)
 
 
 @pytest.mark.parametrize("numbers", [(), (0.0, 0.0), (2.0, -1.0), (math.nan, 1.0), (math.inf,)])

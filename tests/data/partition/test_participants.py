@@ -231,7 +231,8 @@ PRIOR_KINDS: tuple[PriorKind, ...] = (
 
 def split_of(dataset: Dataset, people: KnownUserSettings, seed: int = 0) -> PriorPrivateSplit:
     available = torch.ones(len(dataset.train), dtype=torch.bool)
-    return split_prior_private(dataset, available, people, Seed(seed))
+    contents = hash_contents(dataset)
+    return split_prior_private(dataset, contents, available, people, 1000, Seed(seed))
 
 
 def users_of(dataset: Dataset) -> torch.Tensor:
@@ -355,7 +356,8 @@ def test_two_users_with_the_same_numbers_of_examples_draw_differently() -> None:
 def test_examples_that_are_not_free_are_neither_prior_nor_private() -> None:
     dataset = user_dataset([0] * 6, [0] * 6)
     available = torch.tensor([True, False, True, True, False, True])
-    split = split_prior_private(dataset, available, KnownUserSettings(), Seed(0))
+    contents, people = hash_contents(dataset), KnownUserSettings()
+    split = split_prior_private(dataset, contents, available, people, 0, Seed(0))
     assert split.prior[0].tolist() == [0, 2]
     assert split.private.nonzero().flatten().tolist() == [3, 5]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overheard.core.errors import PlanError
 from overheard.core.task import Task
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.data.partition.class_settings import refuse_classes_in_settings
+from overheard.data.partition.data_partition import refuse_classes_in_settings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift, Draws, Schedule
 from overheard.data.splits.by_user import ByUser
