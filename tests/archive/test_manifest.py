@@ -31,7 +31,8 @@ def edit(path: Path, **changes: object) -> None:
 
 
 def test_a_manifest_is_read_as_written(tmp_path: Path, manifest: Manifest) -> None:
-    whole = replace(manifest, defenses=(SILENCE,), participation=0.5)
+    task = Task((4,), ("age",), kind="regression")
+    whole = replace(manifest, task=task, defenses=(SILENCE,), participation=0.5)
     write_manifest(tmp_path / "transcript", whole)
     assert read_manifest(tmp_path) == whole
     assert read_manifest(tmp_path / "transcript") == whole
@@ -49,12 +50,6 @@ def test_no_defenses_are_known_only_if_that_is_stated(
     assert read_manifest(tmp_path).are_defenses_known
     assert replace(untold, defenses=(SILENCE,)).are_defenses_known
     assert replace(untold, framework="overheard").are_defenses_known
-
-
-def test_the_kind_of_a_task_is_kept(tmp_path: Path, manifest: Manifest) -> None:
-    number = replace(manifest, task=Task((4,), ("age",), kind="regression"))
-    write_manifest(tmp_path, number)
-    assert read_manifest(tmp_path) == number
 
 
 def test_has_format_and_software_versions(manifest: Manifest) -> None:

@@ -50,10 +50,6 @@ def test_a_transcript_is_complete_only_with_its_closing_round(folder: Path) -> N
     messages_path(folder / "transcript", 1).unlink()
     assert count_committed_rounds(folder) == 1
     assert not is_complete(folder)
-
-
-def test_an_uncommitted_round_is_not_read(folder: Path) -> None:
-    messages_path(folder / "transcript", 1).unlink()
     assert {message.round for message in open_transcript(folder).messages} == {0}
 
 

@@ -27,7 +27,7 @@ from overheard.core.messages import (
     UnstoredMessage,
     Update,
 )
-from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.parties import SERVER, Party, client
 from overheard.disk.writing import partial_path
 
 TO_SERVER = frozenset({SERVER})
@@ -59,36 +59,6 @@ def test_messages_are_written_when_sent_and_count_when_the_round_closes(
         assert recorder.committed_rounds() == 0
     assert recorder.committed_rounds() == 1
     assert len(open_transcript(tmp_path).messages) == 1
-
-
-def test_an_aggregate_keeps_its_cohort(tmp_path: Path, manifest: Manifest) -> None:
-    cohort = frozenset({client(1), client(0)})
-    with Recorder(tmp_path, manifest).open_round() as open_round:
-        open_round.record(broadcast(0))
-        open_round.record(Message(0, COHORT, TO_SERVER, Aggregate(START, cohort, 7)))
-    body = open_transcript(tmp_path).messages[1].body
-    assert isinstance(body, Aggregate)
-    assert (body.cohort, body.examples) == (cohort, 7)
-
-
-def test_clear_text_beside_an_update_and_in_place_of_one_is_kept(
-    tmp_path: Path, manifest: Manifest
-) -> None:
-    bodies = [
-        UnstoredMessage("text", "trees", 7, {"loss": 0.5}, ("hospital",)),
-        Evaluation({"loss": 0.5}, 3, ("note",)),
-        UnstoredMessage("masked", "secure aggregation"),
-    ]
-    with Recorder(tmp_path, manifest).open_round() as open_round:
-        open_round.record(broadcast(0))
-        for body in bodies:
-            open_round.record(Message(0, client(0), TO_SERVER, body))
-        update = Update(START, 5, texts=("hospital",), absent=("w",))
-        open_round.record(Message(0, client(0), TO_SERVER, update))
-    _, *read, last = open_transcript(tmp_path).messages
-    assert [one.body for one in read] == bodies
-    assert isinstance(last.body, Update)
-    assert (last.body.texts, last.body.absent) == (("hospital",), ("w",))
 
 
 def test_a_reply_that_an_older_recorder_did_not_store_is_not_missing(
@@ -164,17 +134,13 @@ def test_other_versions_can_open_a_complete_run_but_not_continue_one(
         Recorder(folder, newer)
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path: Path, manifest: Manifest) -> None:
+def test_other_files_are_no_run(tmp_path: Path, manifest: Manifest) -> None:
     (tmp_path / "transcript").mkdir()
     (tmp_path / "transcript" / "thesis.tex").write_text("dear")
     with pytest.raises(OutputError, match=r"has 'thesis\.tex' and no manifest"):
         Recorder(tmp_path, manifest)
-
-
-def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, manifest: Manifest) -> None:
-    (tmp_path / "run").write_text("")
     with pytest.raises(OutputError, match="there is a file where a folder is needed"):
-        Recorder(tmp_path / "run", manifest)
+        Recorder(tmp_path / "transcript" / "thesis.tex", manifest)
 
 
 def test_a_partial_manifest_of_a_killed_run_is_replaced(
@@ -328,8 +294,22 @@ TIMES = st.none() | st.floats(0, 2e9) | st.sampled_from((-1.0, math.nan, math.in
 BODIES = st.one_of(
     st.builds(MissingReply, TEXTS),
     st.builds(Evaluation, METRICS, st.none() | NUMBERS, st.tuples(TEXTS)),
-    st.builds(UnstoredMessage, st.just("text"), TEXTS, st.none() | NUMBERS, METRICS),
-    st.builds(Update, st.just(START), st.none() | NUMBERS, METRICS, texts=st.tuples(TEXTS)),
+    st.builds(
+        UnstoredMessage,
+        st.sampled_from(("text", "masked")),
+        TEXTS,
+        st.none() | NUMBERS,
+        METRICS,
+        st.tuples(TEXTS),
+    ),
+    st.builds(
+        Update,
+        st.just(START),
+        st.none() | NUMBERS,
+        METRICS,
+        texts=st.tuples(TEXTS),
+        absent=st.sampled_from(((), ("w",))),
+    ),
     st.builds(Aggregate, st.just(START), READERS, st.none() | NUMBERS),
 )
 

@@ -13,7 +13,6 @@ from overheard.archive.layout import (
     path_exists,
     plain_file_sizes,
     round_folder,
-    transcript_folder,
     weights_file_name,
     weights_path,
 )
@@ -134,24 +133,11 @@ def test_a_folder_that_links_outside_is_refused(tmp_path: Path) -> None:
         checked_file_size(round_folder(tmp_path / "t", 0) / "x", tmp_path / "t")
 
 
-def test_a_linked_transcript_is_read(tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "x").write_bytes(b"123")
-    (tmp_path / "here").symlink_to(tmp_path / "t")
-    assert checked_file_size(tmp_path / "here" / "x", tmp_path / "here") == 3
-
-
 def test_a_link_loop_and_a_missing_file_are_reported(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("loop", "absent"):
         with pytest.raises(TranscriptError, match=f"{name} cannot be read"):
             checked_file_size(tmp_path / name, tmp_path)
-
-
-def test_a_transcript_without_its_run_is_found(tmp_path: Path) -> None:
-    assert transcript_folder(tmp_path) == tmp_path / "transcript"
-    (tmp_path / "manifest.json").write_text("{}")
-    assert transcript_folder(tmp_path) == tmp_path
 
 
 def test_the_sizes_of_plain_files_leave_out_links_and_folders(tmp_path: Path) -> None:

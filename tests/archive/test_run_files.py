@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from overheard.archive.asked_rounds import AskedRounds, count_asked_rounds
-from overheard.archive.layout import end_path, seconds_path, transcript_folder, truth_path
+from overheard.archive.layout import end_path, seconds_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
 from overheard.archive.run_config import (
@@ -50,24 +50,16 @@ def test_a_run_with_planned_rounds_ends_with_its_final_model(tmp_path: Path) -> 
     assert has_ended(tmp_path)
 
 
-def test_a_run_of_unknown_length_ends_with_the_mark(tmp_path: Path) -> None:
-    recorder = begin(tmp_path, rounds=None)
+@pytest.mark.parametrize("rounds", [None, 9])
+def test_a_run_that_stops_early_or_at_any_time_ends_with_the_mark(
+    tmp_path: Path, rounds: int | None
+) -> None:
+    recorder = begin(tmp_path, rounds)
     record_round(recorder)
     assert not has_ended(tmp_path)
     mark_end(tmp_path)
     assert has_ended(tmp_path)
-
-
-def test_a_run_that_stops_early_ends_with_the_mark(tmp_path: Path) -> None:
-    record_round(begin(tmp_path, rounds=9))
-    mark_end(tmp_path)
-    assert has_ended(tmp_path)
-
-
-def test_a_further_round_cancels_the_mark(tmp_path: Path) -> None:
-    recorder = begin(tmp_path, rounds=None)
-    record_round(recorder)
-    mark_end(tmp_path)
+    # A further round cancels the mark.
     record_round(recorder)
     assert not has_ended(tmp_path)
 
@@ -81,20 +73,12 @@ def test_refuses_a_damaged_mark(tmp_path: Path, content: str) -> None:
 
 
 def test_run_times_are_read_exactly_as_written(tmp_path: Path) -> None:
+    assert read_run_time(tmp_path / "run") is None
     for seconds in (RunTime(0.1 + 0.2, 1 / 3), RunTime(7.0, None)):
         write_run_time(tmp_path / "run", seconds)
         assert read_run_time(tmp_path / "run") == seconds
-
-
-def test_is_stored_outside_of_transcript_and_truth() -> None:
-    run = Path("run")
-    assert seconds_path(run).parent == run
-    assert seconds_path(run) != truth_path(run)
-    assert not seconds_path(run).is_relative_to(transcript_folder(run))
-
-
-def test_an_unmeasured_run_time_is_none(tmp_path: Path) -> None:
-    assert read_run_time(tmp_path) is None
+    # It is no part of the transcript.
+    assert seconds_path(tmp_path).parent == tmp_path
 
 
 def test_a_sum_with_an_unmeasured_processor_time_is_unmeasured() -> None:

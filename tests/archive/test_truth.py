@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, write_truth
-from overheard.core.errors import DataError, NeedsError, TranscriptError
+from overheard.core.errors import DataError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import Party, client
 from overheard.core.true_facts.attributes import Attributes
@@ -21,20 +21,6 @@ from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from tests.archive.stored_truth import read_truth
-
-
-def test_a_truth_is_read_as_written(tmp_path: Path) -> None:
-    counts = {(0, client(3)): torch.tensor([4, 0, 1]), (2, client(0)): torch.tensor([0, 0, 7])}
-    shifts = Shifts({client(3): (2, 5), client(0): (1,)})
-    truth = GroundTruth(Facts(LabelCounts(counts), shifts), {0: 0.1, 1: 1 / 3})
-    write_truth(tmp_path, truth)
-    found = read_truth(tmp_path)
-    assert has_truth(tmp_path)
-    assert found.accuracy == truth.accuracy
-    assert found.facts.get(Shifts) == shifts
-    found_counts = found.facts.need(LabelCounts).counts
-    assert list(found_counts) == list(counts)
-    assert all(torch.equal(found_counts[key], counts[key]) for key in counts)
 
 
 def test_shares_are_read_as_written(tmp_path: Path) -> None:
@@ -47,34 +33,6 @@ def test_shares_are_read_as_written(tmp_path: Path) -> None:
     found = read_truth(tmp_path).facts.need(DrawnShares)
     assert found.shares_of(client(0), 1).equal(even)
     assert found.shares_of(client(0), 2).equal(skewed)
-
-
-def test_users_and_attributes_are_read_as_written(tmp_path: Path) -> None:
-    users = {client(0): "u017", client(1): "Zoë <b>"}
-    attributes = {"age": {"u017": "20s"}, "gender": {}}
-    truth = GroundTruth(Facts(UsersOfClients(users), Attributes(attributes)))
-    write_truth(tmp_path, truth)
-    assert set(map(repr, read_truth(tmp_path).facts)) == set(map(repr, truth.facts))
-
-
-def test_members_are_read_as_written_without_label_counts(
-    tmp_path: Path,
-) -> None:
-    owners = RecordOwners({client(0): (0, 4), client(1): ()})
-    truth = GroundTruth(Facts(owners, RecordsDigest("0a3f")))
-    write_truth(tmp_path, truth)
-    found = read_truth(tmp_path)
-    assert set(map(repr, found.facts)) == set(map(repr, truth.facts))
-    with pytest.raises(NeedsError, match="has no label counts"):
-        found.facts.need(LabelCounts)
-
-
-@pytest.mark.parametrize("canaries", ["<b>", "xyz", "0" * 201, 7])
-def test_refuses_a_canary_digest_that_is_none(tmp_path: Path, canaries: object) -> None:
-    stored_truth = {"counts": [], "accuracy": [], "canaries": canaries}
-    truth_path(tmp_path).write_text(json.dumps(stored_truth))
-    with pytest.raises(TranscriptError, match="is damaged"):
-        read_truth(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x1b[31m", "a\nb", "\u202egpj"])
@@ -97,20 +55,13 @@ def test_unprintable_or_long_names_are_neither_written_nor_read(
             read_truth(tmp_path)
 
 
-def test_stands_outside_the_transcript(tmp_path: Path) -> None:
-    assert truth_path(tmp_path).parent == tmp_path
-
-
 def test_a_missing_truth_is_reported(tmp_path: Path) -> None:
     assert not has_truth(tmp_path)
     with pytest.raises(TranscriptError, match="claims cannot be scored"):
         read_truth(tmp_path)
-
-
-def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
     truth_path(tmp_path).write_text('{"counts": [], "accuracy": []}')
-    found = read_truth(tmp_path)
-    assert found.facts == Facts()
+    assert has_truth(tmp_path)
+    assert read_truth(tmp_path).facts == Facts()
 
 
 @pytest.mark.parametrize(
@@ -118,10 +69,8 @@ def test_shifts_and_users_are_optional(tmp_path: Path) -> None:
     [
         b"",
         b"{}",
-        b'{"counts": [{"round": 0, "party": "x", "labels": [1.5]}], "accuracy": []}',
         b'{"counts": [{"round": 0, "party": "../x", "labels": [1]}], "accuracy": []}',
         b'{"counts": [], "accuracy": [{"round": 0, "accuracy": NaN}]}',
-        b'{"counts": [], "accuracy": [{"round": 0, "accuracy": 93.5}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "x", "rounds": ["1"]}]}',
         b'{"counts": [], "accuracy": [], "shifts": [{"party": "<x>", "rounds": [1]}]}',
         b'{"counts": [], "accuracy": [], "users": {"../x": "u017"}}',
@@ -142,10 +91,6 @@ COUNTS = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
     ("more", "words"),
     [
         ({"counts": COUNTS * 2}, "counts states round 0 of client/0 twice: keep the one that"),
-        (
-            {"counts": [*COUNTS, {"round": 0, "party": "client/0", "labels": [0, 9]}] * 2},
-            "counts states round 0 of client/0 twice: keep",
-        ),
         ({"accuracy": [{"round": 3, "accuracy": 0.5}] * 2}, "accuracy states round 3 twice"),
         (
             {"shifts": [{"party": "client/0", "rounds": [1]}] * 2},
@@ -190,15 +135,12 @@ COUNTS = [{"round": 0, "party": "client/0", "labels": [1, 1]}]
         ({"counts": [*COUNTS, {**COUNTS[0], "round": 1, "labels": [1]}]}, "are of 1 labels"),
         ({"counts": [{**COUNTS[0], "party": "server"}]}, "names server, which is no client"),
         ({"users": {"cohort": "u017"}}, "users names cohort, which is no client"),
+        *(({"canaries": one}, "is damaged") for one in ("<b>", "xyz", "0" * 201, 7)),
         ({"members": {"release": [0]}}, "members names release, which is no client"),
         ({"members": {"client/0": [-1]}}, r"members\.client/0\.0: must be 0 or more"),
         ({"members": {"client/1": [4, 1, 4]}}, "members of client/1 must be distinct indices"),
         (
             {"accuracy": [{"round": 0, "accuracy": 7.5}]},
-            r"accuracy\.0\.accuracy: .*at most 1",
-        ),
-        (
-            {"accuracy": [{"round": 0, "accuracy": 1e308}]},
             r"accuracy\.0\.accuracy: .*at most 1",
         ),
         ({"accuracy": [{"round": 0, "accuracy": 10**400}]}, "more than 300 digits"),

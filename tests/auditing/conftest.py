@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,11 @@ class FinishedAudit:
     steps: tuple[ProgressStep, ...]
 
 
+def audit_here(plan: Plan, folder: Path, **settings: Any) -> Audit:
+    """Audit on one worker and the CPU."""
+    return audit(plan, folder, resources=HERE, **settings)
+
+
 def inputs_for(plan: Plan) -> AuditInputs:
     """Return the inputs of this plan's audit, with a cache in memory."""
     return load_inputs(plan, HERE, MemoryTensorCache())
@@ -35,7 +41,7 @@ def inputs_for(plan: Plan) -> AuditInputs:
 def small(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
     """The small plan, audited. Look at its folder, change nothing in it."""
     folder, steps = tmp_path_factory.mktemp("audits") / "small", list[ProgressStep]()
-    found = audit(SMALL, folder, resources=HERE, on_step=steps.append)
+    found = audit_here(SMALL, folder, on_step=steps.append)
     return FinishedAudit(found, folder, tuple(steps))
 
 
@@ -43,7 +49,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
     """The tiny plan, audited. Copy its folder before changing anything in it."""
     folder, steps = tmp_path_factory.mktemp("audits") / "tiny", list[ProgressStep]()
-    found = audit(TINY, folder, resources=HERE, on_step=steps.append)
+    found = audit_here(TINY, folder, on_step=steps.append)
     return FinishedAudit(found, folder, tuple(steps))
 
 

@@ -16,7 +16,6 @@ from overheard.algorithms.scaffold import Scaffold
 from overheard.auditing.attack_runner import LAST_LAYER_AT_HOME
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import attacker_knowledge
-from overheard.auditing.run import audit
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import UNKNOWN_ALGORITHM
 from overheard.core.errors import PlanError
@@ -29,7 +28,7 @@ from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.whispers import Whispers
-from tests.auditing.conftest import HERE, inputs_for
+from tests.auditing.conftest import audit_here, inputs_for
 from tests.auditing.plans import TINY, replace_tables
 
 pytestmark = pytest.mark.slow
@@ -49,7 +48,7 @@ UNINFORMED = ThreatPlan(
 SIMULATED = ("fed_prox", "scaffold", "fed_bn", "partial_sharing")
 """Algorithms under which clients train unlike FedAvg's, so that virtual clients matter."""
 
-BATCH_NORM = Own("tests.auditing.test_recorded_batch_norm:network")
+BATCH_NORM = Own("tests.auditing.test_networks_in_part:network")
 
 PLUGINS = {name: kind() for name, kind in ALGORITHMS.plugins().items()}
 
@@ -67,7 +66,7 @@ def plan_of(algorithm: Algorithm, **training: object) -> Plan:
 def audited(algorithm: Algorithm) -> tuple[Audit, Path]:
     """The audit of a plan, and its folder."""
     folder = Path(mkdtemp()) / algorithm.name
-    return audit(plan_of(algorithm), folder, resources=HERE), folder
+    return audit_here(plan_of(algorithm), folder), folder
 
 
 @pytest.mark.parametrize("name", PLUGINS)
@@ -113,15 +112,15 @@ def test_clients_read_the_mean_update_or_are_told_why_not(name: str):
 def test_without_the_recipe_only_a_server_that_adds_the_mean_is_read(tmp_path: Path):
     plain = replace_tables(plan_of(FedAvg()), threats=(UNINFORMED,))
     rated = replace_tables(plan_of(FedAvg(rate=0.5)), threats=(UNINFORMED,))
-    assert audit(plain, tmp_path / "plain", resources=HERE).findings
-    (refusal,) = audit(rated, tmp_path / "rated", resources=HERE).refusals
+    assert audit_here(plain, tmp_path / "plain").findings
+    (refusal,) = audit_here(rated, tmp_path / "rated").refusals
     assert UNKNOWN_ALGORITHM in refusal.missing
 
 
 def test_an_arm_may_have_its_own_algorithm(tmp_path: Path):
     arms = (ArmPlan(name="no defense"), ArmPlan(name="Adam", algorithm=FedAdam(rate=0.01)))
     plan = replace_tables(plan_of(FedAvg()), arms=arms, threats=(SERVER,))
-    found = audit(plan, tmp_path, resources=HERE)
+    found = audit_here(plan, tmp_path)
     by_arm = {
         arm: [one.claimed for one in found.findings if one.cell.arm == arm]
         for arm in ("no defense", "Adam")
@@ -151,7 +150,7 @@ def test_virtual_clients_train_with_the_proximal_term():
 def test_a_recorded_run_gives_the_claims_of_the_simulation(name: str, tmp_path: Path):
     simulated, folder = audited(PLUGINS[name])
     recording = AuditFolder(folder).run_path("no defense", 0)
-    again = audit(plan_of(PLUGINS[name]), tmp_path, recording=recording, resources=HERE)
+    again = audit_here(plan_of(PLUGINS[name]), tmp_path, recording=recording)
     assert [one.claimed for one in again.findings] == [
         one.claimed for one in simulated.findings
     ]
@@ -165,7 +164,7 @@ def test_refuses_a_plan_with_another_algorithm_than_the_recorded_run(
     _, folder = audited(PLUGINS["fed_adam"])
     recording = AuditFolder(folder).run_path("no defense", 0)
     with pytest.raises(PlanError, match="was run with FedAdam"):
-        audit(plan_of(other), tmp_path, recording=recording, resources=HERE)
+        audit_here(plan_of(other), tmp_path, recording=recording)
 
 
 def test_the_algorithms_of_these_tests_are_all_of_them():

@@ -15,7 +15,6 @@ from overheard.archive.truth import truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan
-from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.true_facts.label_counts import LabelCounts
@@ -33,7 +32,7 @@ from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from tests.archive.stored_truth import read_truth
-from tests.auditing.conftest import HERE, inputs_for
+from tests.auditing.conftest import HERE, audit_here, inputs_for
 from tests.auditing.plans import TINY, replace_tables
 
 WEAK, STRONG = LocalDp(5.0, 1e-4), LocalDp(5.0, 20.0)
@@ -70,7 +69,7 @@ class AuditedCanaries:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> AuditedCanaries:
     home = tmp_path_factory.mktemp("canaries")
     drawn = draw_canaries(PLAN, home / "drawn", resources=HERE)
-    found = audit(PLAN, home / "audit", resources=HERE)
+    found = audit_here(PLAN, home / "audit")
     return AuditedCanaries(found, AuditFolder(home / "audit"), drawn, home / "drawn")
 
 
@@ -151,7 +150,7 @@ def test_an_external_recording_has_the_bound_of_the_simulation(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
     copy = external_copy(ran, "little", tmp_path / "run", WEAK)
-    found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(PLAN, tmp_path / "out", recording=copy)
     (line,), simulated = towards_server(found).values(), towards_server(ran.found)["little"]
     assert (line.verdict, line.lower_bound) == ("holds", simulated.lower_bound)
 
@@ -161,11 +160,8 @@ def test_detects_that_a_recording_lacks_its_stated_noise(
 ) -> None:
     # Both state noise of 20 clips; only one adds it.
     audits = {
-        arm: audit(
-            PLAN,
-            tmp_path / f"{arm} out",
-            recording=external_copy(ran, arm, tmp_path / arm),
-            resources=HERE,
+        arm: audit_here(
+            PLAN, tmp_path / f"{arm} out", recording=external_copy(ran, arm, tmp_path / arm)
         )
         for arm in ("little", "much")
     }
@@ -177,7 +173,7 @@ def test_refuses_questions_that_the_ground_truth_does_not_cover(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
     copy = external_copy(ran, "little", tmp_path / "run")
-    found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(PLAN, tmp_path / "out", recording=copy)
     assert {one.cell.question for one in found.findings} == {"membership"}
     assert {one.cell.question for one in found.refusals} == {"label_shares"}
     (why,) = {one.missing for one in found.refusals}
@@ -191,7 +187,7 @@ def test_without_ground_truth_there_are_claims_and_no_bound(
 ) -> None:
     copy = external_copy(ran, "little", tmp_path / "run")
     truth_path(copy).unlink()
-    found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(PLAN, tmp_path / "out", recording=copy)
     assert not any(one.is_checked for one in found.findings)
     assert len(found.findings) == 6
     line = towards_server(found)["recorded"]
@@ -201,9 +197,7 @@ def test_without_ground_truth_there_are_claims_and_no_bound(
 def test_refuses_canaries_of_another_draw(ran: AuditedCanaries, tmp_path: Path) -> None:
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="lists other canaries than the plan draws"):
-        audit(
-            replace_tables(PLAN, seeds=(1,)), tmp_path / "out", recording=copy, resources=HERE
-        )
+        audit_here(replace_tables(PLAN, seeds=(1,)), tmp_path / "out", recording=copy)
     assert not (tmp_path / "out").exists()
 
 
@@ -213,7 +207,7 @@ def test_refuses_candidate_records_of_unknown_membership(
     copy = external_copy(ran, "little", tmp_path / "run")
     data = PLAN.data.model_copy(update={"candidates": CandidateSettings(5, 20)})
     with pytest.raises(PlanError, match="use canaries, which `overheard canaries` draws"):
-        audit(replace_tables(PLAN, data=data), tmp_path / "out", recording=copy, resources=HERE)
+        audit_here(replace_tables(PLAN, data=data), tmp_path / "out", recording=copy)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +225,7 @@ def test_refuses_impossible_members(
 ) -> None:
     copy = with_members(ran, members, tmp_path / "run")
     with pytest.raises(TranscriptError, match=words):
-        audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+        audit_here(PLAN, tmp_path / "out", recording=copy)
 
 
 def owners_of(folder: Path) -> RecordOwners:
@@ -263,16 +257,14 @@ def test_refuses_canaries_that_were_not_assigned_to_these_clients(
     ):
         copy = with_members(ran, members, tmp_path / f"run {number}")
         with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
-            audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+            audit_here(PLAN, tmp_path / "out", recording=copy)
     # The same canaries under another random assignment.
     other = PLAN.data.model_copy(
         update={"candidates": CandidateSettings(50, 30, "mislabelled")}
     )
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
-        audit(
-            replace_tables(PLAN, data=other), tmp_path / "out", recording=copy, resources=HERE
-        )
+        audit_here(replace_tables(PLAN, data=other), tmp_path / "out", recording=copy)
     assert not (tmp_path / "out").exists()
 
 
@@ -282,16 +274,14 @@ def test_clients_may_be_renamed_or_left_out_of_the_ground_truth(
     first, _, third = (owners_of(ran.folder).members_of(client(n)) for n in range(3))
     members = {client(0): third, client(1): first}
     copy = with_members(ran, members, tmp_path / "run")
-    found = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(PLAN, tmp_path / "out", recording=copy)
     assert {one.target for one in found.findings if one.is_checked} == {client(0), client(1)}
 
 
 def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
-    found = audit(
-        PLAN, tmp_path / "out", recording=ran.runs.run_path("little", 0), resources=HERE
-    )
+    found = audit_here(PLAN, tmp_path / "out", recording=ran.runs.run_path("little", 0))
     bound = towards_server(found)["recorded"].lower_bound
     assert bound is not None
     assert bound == towards_server(ran.found)["little"].lower_bound
@@ -310,4 +300,4 @@ def test_ignores_members_if_the_plan_has_no_candidates(recording: Path, tmp_path
     copy = shutil.copytree(recording, tmp_path / "run")
     content = json.loads(truth_path(copy).read_text()) | {"members": {"client/0": [5]}}
     truth_path(copy).write_text(json.dumps(content))
-    assert audit(TINY, tmp_path / "out", recording=copy, resources=HERE).findings
+    assert audit_here(TINY, tmp_path / "out", recording=copy).findings

@@ -17,11 +17,6 @@ def test_creates_the_folder_and_accepts_it_again(tmp_path: Path):
     home.reserve("a = 1\n")
 
 
-def test_accepts_an_empty_folder(tmp_path: Path):
-    AuditFolder(tmp_path).reserve("a = 1\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
-
-
 def test_checking_changes_nothing(tmp_path: Path):
     AuditFolder(tmp_path / "audit").check_plan("a = 1\n")
     assert list(tmp_path.iterdir()) == []
@@ -41,36 +36,29 @@ def test_refuses_a_folder_whose_recording_was_changed(tmp_path: Path):
         AuditFolder(tmp_path).check_plan("# recording 34\nseeds = [0, 1]\n")
 
 
-def test_further_seeds_continue_a_plan_and_keep_its_claims(tmp_path: Path):
-    home = AuditFolder(tmp_path)
-    home.reserve("# made by 1\nseeds = [0]\na = 1\n")
-    home.cells_path.mkdir()
-    home.check_plan(more := "# made by 1\nseeds = [0, 1]\na = 1\n")
-    assert home.cells_path.exists()
-    home.reserve(more)
-    assert home.plan_text() == more
-    assert home.cells_path.exists()
-
-
 WEAK, STRONG = (f"[[arms]]\nname = '{name}'\nclip = 1\n" for name in ("weak", "strong"))
 
 
-def test_further_arms_continue_a_plan_and_keep_its_cells(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("first", "then", "is_kept"),
+    [
+        ("# made by 1\nseeds = [0]\na = 1\n", "# made by 1\nseeds = [0, 1]\na = 1\n", True),
+        (f"seeds = [0]\n{WEAK}", f"seeds = [0]\n{STRONG}{WEAK}", True),
+        (f"seeds = [0]\n{WEAK}", f"seeds = [0]\n{STRONG}", False),
+    ],
+    ids=["a further seed", "a further arm", "without an arm"],
+)
+def test_a_plan_that_continues_another_keeps_its_claims(
+    tmp_path: Path, first: str, then: str, is_kept: bool
+):
     home = AuditFolder(tmp_path)
-    home.reserve(f"seeds = [0]\n{WEAK}")
+    home.reserve(first)
     home.cells_path.mkdir()
-    home.reserve(more := f"seeds = [0]\n{STRONG}{WEAK}")
-    assert home.plan_text() == more
+    home.check_plan(then)
     assert home.cells_path.exists()
-
-
-def test_a_plan_without_an_arm_drops_the_claims(tmp_path: Path):
-    home = AuditFolder(tmp_path)
-    home.reserve(f"seeds = [0]\n{WEAK}")
-    home.cells_path.mkdir()
-    home.reserve(now := f"seeds = [0]\n{STRONG}")
-    assert home.plan_text() == now
-    assert not home.cells_path.exists()
+    home.reserve(then)
+    assert home.plan_text() == then
+    assert home.cells_path.exists() == is_kept
 
 
 @pytest.mark.parametrize(
@@ -78,36 +66,24 @@ def test_a_plan_without_an_arm_drops_the_claims(tmp_path: Path):
     [
         (f"seeds = [0]\n{WEAK}", r"its seeds are 0, 1\): begin with the same .* --runs 2"),
         (f"seeds = [1, 0]\n{WEAK}", "its seeds are 0, 1"),
+        (f"seeds = [0, 2]\n{WEAK}", "another plan"),
         (f"seeds = [0, 1]\n{WEAK.replace('1', '2')}", r"its arm 'weak' has other .*\): give"),
         ("seeds = [0, 1]\narms = 3\n", "another plan"),
         ("seeds = [0, 1]\n[[arms]]\nclip = 1\n", "another plan"),
+        (f"# made by 2\nseeds = [0, 1, 2]\n{WEAK}", "another plan"),
+        (f"seeds = [0, 1, 2]\na = 2\n{WEAK}", "another plan"),
+        (f"seeds = [[0], 1, 2]\n{WEAK}", "another plan"),
+        (WEAK, "another plan"),
     ],
 )
-def test_the_refusal_names_the_seeds_or_the_arm_that_differ(
-    tmp_path: Path, other: str, reason: str
+@pytest.mark.parametrize("step", ["check_plan", "reserve"])
+def test_the_refusal_of_another_plan_names_what_differs(
+    tmp_path: Path, other: str, reason: str, step: str
 ):
     home = AuditFolder(tmp_path)
     home.reserve(f"seeds = [0, 1]\n{WEAK}")
     with pytest.raises(OutputError, match=reason):
-        home.reserve(other)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        "# made by 1\nseeds = [0]\na = 1\n",  # fewer seeds
-        "# made by 1\nseeds = [0, 2]\na = 1\n",  # one seed is missing
-        "# made by 1\nseeds = [0, 1, 2]\na = 2\n",
-        "# made by 2\nseeds = [0, 1, 2]\na = 1\n",
-        "# made by 1\nseeds = [[0], 1, 2]\na = 1\n",
-        "# made by 1\na = 1\n",
-    ],
-)
-def test_no_other_difference_continues_a_plan(tmp_path: Path, other: str):
-    home = AuditFolder(tmp_path)
-    home.reserve("# made by 1\nseeds = [0, 1]\na = 1\n")
-    with pytest.raises(OutputError, match="another plan"):
-        home.check_plan(other)
+        getattr(home, step)(other)
 
 
 def test_refuses_a_folder_with_other_files_and_changes_nothing(tmp_path: Path):

@@ -16,7 +16,6 @@ from overheard.archive.reader import open_transcript
 from overheard.archive.recorder import Recorder
 from overheard.archive.truth import write_truth
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.run import audit
 from overheard.core.messages import Message, Update, Weights
 from overheard.core.parties import COHORT, client
 from overheard.core.true_facts.label_counts import LabelCounts
@@ -24,7 +23,7 @@ from overheard.findings.audit import Audit
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.plan import Plan, parse_plan
 from tests.archive.stored_truth import read_truth
-from tests.auditing.conftest import HERE
+from tests.auditing.conftest import audit_here
 from tests.auditing.plans import DATA, NO_DEFENSE, TINY, TRAINING, replace_tables
 
 SERVER_ATTACKS = """
@@ -52,7 +51,7 @@ def with_attacks(plan: Plan, attacks: str = SERVER_ATTACKS + CLIENT_ATTACKS) -> 
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a network with a hidden layer. Change nothing in it."""
     folder = tmp_path_factory.mktemp("run")
-    audit(PLAN, folder, resources=HERE)
+    audit_here(PLAN, folder)
     return AuditFolder(folder).run_path("no defense", 0)
 
 
@@ -88,7 +87,7 @@ def audit_changed(
     }
     write_truth(folder / "run", truth.having(LabelCounts(counts)))
     assert truth_path(folder / "run").exists()
-    return audit(with_attacks(PLAN), folder / "out", recording=folder / "run", resources=HERE)
+    return audit_here(with_attacks(PLAN), folder / "out", recording=folder / "run")
 
 
 def with_delta(message: Message, delta: Callable[[Weights], Weights]) -> Message:
@@ -165,5 +164,5 @@ def test_a_run_of_which_a_single_client_was_recorded(run: Path, tmp_path: Path):
 
 def test_a_simulated_federation_of_a_single_client(tmp_path: Path):
     plan = replace_tables(PLAN, data=DATA.model_copy(update={"clients": 1}), arms=(NO_DEFENSE,))
-    found = audit(with_attacks(plan, SERVER_ATTACKS), tmp_path, resources=HERE)
+    found = audit_here(with_attacks(plan, SERVER_ATTACKS), tmp_path)
     assert {one.target for one in found.findings} == {client(0)}

@@ -26,7 +26,6 @@ from overheard.auditing.recording import (
     digest_of_first_rounds,
     recording_digest,
 )
-from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.knowledge import Knowledge
 from overheard.core.mechanism import Mechanism
@@ -44,7 +43,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 from overheard.report.page import render_page
-from tests.auditing.conftest import HERE, FinishedAudit, inputs_for
+from tests.auditing.conftest import FinishedAudit, audit_here, inputs_for
 from tests.auditing.plans import (
     DATA,
     NO_DEFENSE,
@@ -77,9 +76,7 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
     tiny: FinishedAudit, recording: Path, tmp_path: Path
 ):
     steps = list[ProgressStep]()
-    found = audit(
-        TINY, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append
-    )
+    found = audit_here(TINY, tmp_path / "out", recording=recording, on_step=steps.append)
     assert [run.arm for run in found.arms] == ["recorded"]
     renamed = tuple(
         replace(finding, cell=replace(finding.cell, arm="no defense"))
@@ -102,7 +99,7 @@ def test_a_recorded_run_gives_the_findings_of_the_simulation(
 def test_progress_counts_the_recorded_rounds(recording: Path, tmp_path: Path):
     longer = replace_tables(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
     steps = list[ProgressStep]()
-    audit(longer, tmp_path / "out", recording=recording, resources=HERE, on_step=steps.append)
+    audit_here(longer, tmp_path / "out", recording=recording, on_step=steps.append)
     assert (steps[-1].done, steps[-1].total) == (6, 6)
 
 
@@ -110,7 +107,7 @@ def test_the_subject_describes_the_recording_instead_of_the_plan(
     recording: Path, tmp_path: Path
 ):
     longer = replace_tables(TINY, training=TRAINING.model_copy(update={"rounds": 9}))
-    found = audit(longer, tmp_path / "out", recording=recording, resources=HERE)
+    found = audit_here(longer, tmp_path / "out", recording=recording)
     assert found.subject.startswith(
         "a recorded run of 4 parties over 2 rounds; model Logistic()"
     )
@@ -120,37 +117,37 @@ def test_the_subject_describes_the_recording_instead_of_the_plan(
 def test_distinguishes_recordings_with_the_same_folder_name(
     copy: Path, recording: Path, tmp_path: Path
 ):
-    audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    audit_here(TINY, tmp_path / "out", recording=copy)
     other = tmp_path / "elsewhere" / copy.name
     shutil.copytree(recording, other)
     assert recording_digest(other) == recording_digest(copy)
     shutil.rmtree(round_folder(other / "transcript", 2))
     with pytest.raises(OutputError, match="another plan"):
-        audit(TINY, tmp_path / "out", recording=other, resources=HERE)
+        audit_here(TINY, tmp_path / "out", recording=other)
 
 
 def test_a_truth_that_is_added_later_is_scored_without_an_attack(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     truth = truth_path(copy).read_text()
-    scored = audit(TINY, tmp_path / "at once", recording=copy, resources=HERE)
+    scored = audit_here(TINY, tmp_path / "at once", recording=copy)
     truth_path(copy).unlink()
-    unchecked = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    unchecked = audit_here(TINY, tmp_path / "out", recording=copy)
     assert not any(finding.is_checked for finding in unchecked.findings)
     truth_path(copy).write_text(truth)
     monkeypatch.setattr(attack_runner, "make_claims_together", None)
     monkeypatch.setattr(attack_runner, "make_claims", None)
-    later = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    later = audit_here(TINY, tmp_path / "out", recording=copy)
     assert later.findings == scored.findings
     assert later.refusals == scored.refusals
 
 
 def test_another_truth_changes_scores_and_no_claim(copy: Path, tmp_path: Path):
-    before = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    before = audit_here(TINY, tmp_path / "out", recording=copy)
     truth = json.loads(truth_path(copy).read_text())
     truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
     truth_path(copy).write_text(json.dumps(truth))
-    after = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    after = audit_here(TINY, tmp_path / "out", recording=copy)
     assert [one.claimed.numbers for one in after.findings] == [
         one.claimed.numbers for one in before.findings
     ]
@@ -172,7 +169,7 @@ def test_a_simulated_run_that_is_not_finished_has_the_planned_partition(
 ):
     for number in (1, 2):
         shutil.rmtree(round_folder(copy / "transcript", number))
-    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(TINY, tmp_path / "out", recording=copy)
     assert {finding.cell.rounds for finding in found.findings} == {(0,)}
 
 
@@ -208,11 +205,11 @@ def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
 ):
     truth_path(copy).unlink()
     plan = replace_tables(TINY, threats=(SERVER_THREAT,))
-    trusted = audit(plan, tmp_path / "trusted", recording=copy, resources=HERE)
+    trusted = audit_here(plan, tmp_path / "trusted", recording=copy)
     assert {one.claimed.doubt for one in trusted.findings} == {None}
     assert "not trusted here" not in render_page(trusted)
     monkeypatch.setattr(LabelShares, "doubt", lambda _: "the clients are unlike mine")
-    doubted = audit(plan, tmp_path / "doubted", recording=copy, resources=HERE)
+    doubted = audit_here(plan, tmp_path / "doubted", recording=copy)
     assert {one.claimed.doubt for one in doubted.findings} == {"the clients are unlike mine"}
     page = render_page(doubted)
     assert "Intervals not trusted here: the clients are unlike mine." in page
@@ -221,7 +218,7 @@ def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
 def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
     with_shifts("client/1", 1)(copy)
     plan = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
-    found = audit(plan, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(plan, tmp_path / "out", recording=copy)
     assert [(one.target, one.true_since) for one in found.findings] == [
         (client(0), None), (client(1), 1), (client(2), None)
     ]  # fmt: skip
@@ -284,7 +281,7 @@ def test_refuses_an_incomplete_recording_before_it_writes(
 ):
     spoil(copy)
     with pytest.raises(TranscriptError, match=words):
-        audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+        audit_here(TINY, tmp_path / "out", recording=copy)
     assert not (tmp_path / "out").exists()
 
 
@@ -308,7 +305,7 @@ def test_refuses_a_plan_whose_model_or_recipe_differs_from_the_run(
     recording: Path, tmp_path: Path, plan: Plan, words: str
 ):
     with pytest.raises(PlanError, match=words):
-        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+        audit_here(plan, tmp_path / "out", recording=recording)
     assert not (tmp_path / "out").exists()
 
 
@@ -336,19 +333,19 @@ def test_refuses_an_observer_that_is_not_a_party_of_the_recording(
         TINY, threats=(SERVER_THREAT.model_copy(update={"observers": ("site-1",)}),)
     )
     with pytest.raises(PlanError, match="site-1 is not a party of the run"):
-        audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+        audit_here(plan, tmp_path / "out", recording=recording)
 
 
 def test_the_first_client_of_a_recording_observes(recording: Path, tmp_path: Path):
     first = SERVER_THREAT.model_copy(update={"observers": ("client/first",), "about": "cohort"})
     plan = replace_tables(TINY, threats=(first,))
-    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    found = audit_here(plan, tmp_path / "out", recording=recording)
     assert {one.cell.observers for one in found.findings} == {("client/0",)}
 
 
 def test_an_attacker_that_knows_the_defenses_knows_the_recorded_ones(tmp_path: Path):
     plan = replace_tables(TINY, arms=(NO_DEFENSE, SECURE_AGGREGATION))
-    audit(plan, tmp_path / "simulated", resources=HERE)
+    audit_here(plan, tmp_path / "simulated")
     masked = AuditFolder(tmp_path / "simulated").run_path(SECURE_AGGREGATION.name, 0)
     audit_inputs = inputs_for(TINY)
     adaptive = replace_tables(plan, threats=(ADAPTIVE,))
@@ -434,7 +431,7 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="session")
 def unchecked(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
     folder = tmp_path_factory.mktemp("unchecked") / "out"
-    return audit(TINY, folder, recording=elsewhere, resources=HERE)
+    return audit_here(TINY, folder, recording=elsewhere)
 
 
 def test_an_external_recording_gives_the_claims_of_the_simulation(
@@ -466,7 +463,7 @@ def test_an_external_recording_with_ground_truth_is_scored(
 ):
     copy = shutil.copytree(elsewhere, tmp_path / "recording")
     shutil.copy(truth_path(recording), truth_path(copy))
-    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(TINY, tmp_path / "out", recording=copy)
     for there, here in zip(found.findings, tiny.audit.findings, strict=True):
         assert there.true_numbers == here.true_numbers
         assert [one.value for one in there.scores] == pytest.approx(
@@ -524,7 +521,7 @@ def test_flags_recorded_mechanisms_with_broken_claims(
     write_manifest(
         copy / "transcript", replace(manifest, defenses=(replace(one, mechanism=stated),))
     )
-    found = audit(TINY, tmp_path / "out", recording=copy, resources=HERE)
+    found = audit_here(TINY, tmp_path / "out", recording=copy)
     lines = epsilon_results(found)
     assert {line.verdict for line in lines} == {standing}
     told = render_page(found)

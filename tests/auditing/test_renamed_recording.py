@@ -8,7 +8,6 @@ import pytest
 from overheard.archive.reader import open_transcript
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.recorded_tensors.model_tensors import select_tensors
-from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
 from overheard.findings.audit import Audit
@@ -18,7 +17,7 @@ from overheard.questions.label_shares.attacks.bias_inversion import BiasInversio
 from overheard.questions.label_shares.attacks.llg import Llg
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
-from tests.auditing.conftest import HERE
+from tests.auditing.conftest import audit_here
 from tests.auditing.plans import TINY, replace_tables
 
 ATTACKS = (BiasInversion(), Llg())
@@ -65,7 +64,7 @@ def copy_with_names(
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("audits") / "named"
-    audit(PLAN, folder, resources=HERE)
+    audit_here(PLAN, folder)
     return AuditFolder(folder).run_path("no defense", 0)
 
 
@@ -73,7 +72,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def named(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
     folder = tmp_path_factory.mktemp("copies")
     copy = copy_with_names(recorded, folder / "named", lambda _, name: name)
-    return audit(PLAN, folder / "out", recording=copy, resources=HERE)
+    return audit_here(PLAN, folder / "out", recording=copy)
 
 
 def position(place: int, _: str) -> str:
@@ -99,7 +98,7 @@ def test_a_recording_gives_the_claims_of_one_with_the_names_of_the_network(
     note: str,
 ):
     copy = copy_with_names(recorded, tmp_path / "copy", name_of, are_turned=are_turned)
-    again = audit(PLAN, tmp_path / "out", recording=copy, resources=HERE)
+    again = audit_here(PLAN, tmp_path / "out", recording=copy)
     assert named.findings
     assert [one.claimed for one in again.findings] == [one.claimed for one in named.findings]
     assert note in again.subject
@@ -113,4 +112,4 @@ def test_a_list_of_another_model_is_refused(recorded: Path, tmp_path: Path):
     with pytest.raises(
         PlanError, match=r"It broadcasts arr_0, arr_1, and .*set training.model"
     ):
-        audit(other, tmp_path / "out", recording=listed, resources=HERE)
+        audit_here(other, tmp_path / "out", recording=listed)

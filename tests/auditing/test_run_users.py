@@ -8,7 +8,6 @@ import pytest
 
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.progress import ProgressStep
-from overheard.auditing.run import audit
 from overheard.auditing.simulate import knowledge, simulate
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
@@ -21,7 +20,7 @@ from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
 from overheard.plans.plan import ThreatPlan
-from tests.auditing.conftest import HERE, FinishedAudit
+from tests.auditing.conftest import HERE, FinishedAudit, audit_here
 from tests.auditing.plans import replace_tables
 from tests.auditing.user_plans import (
     IDENTITY_THREAT,
@@ -42,7 +41,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> FinishedAudit:
         user_plan(folder, IDENTITY_THREAT, PSEUDONYM_THREAT, people=KNOWN),
         list[ProgressStep](),
     )
-    found = audit(plan, folder / "out", resources=HERE, on_step=steps.append)
+    found = audit_here(plan, folder / "out", on_step=steps.append)
     return FinishedAudit(found, folder / "out", tuple(steps))
 
 
@@ -133,7 +132,7 @@ def test_the_subject_states_the_prior_knowledge_about_users(named: FinishedAudit
 def test_a_recorded_run_with_users_gives_the_same_claims(named: FinishedAudit, tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, PSEUDONYM_THREAT, people=KNOWN)
     recording = AuditFolder(named.folder).run_path("open", 0)
-    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    found = audit_here(plan, tmp_path / "out", recording=recording)
     for attack in (UNDER_ONE, BY_EACH, "likeness"):
         there = [(one.target, one.claimed.numbers, one.true_user) for one in of(found, attack)]
         assert there == [
@@ -167,7 +166,7 @@ def test_refuses_users_that_never_take_part(tmp_path: Path):
     seldom = replace_tables(
         plan, training=plan.training.model_copy(update={"participation": 0.1})
     )
-    found = audit(seldom, tmp_path / "out", resources=HERE)
+    found = audit_here(seldom, tmp_path / "out")
     claimed = {one.target for one in of(found, UNDER_ONE)}
     refused = {one.target for one in found.refusals if not one.cell.is_control}
     assert 1 <= len(claimed) <= 3
@@ -179,7 +178,7 @@ def test_refuses_users_that_never_take_part(tmp_path: Path):
 def test_refuses_identity_claims_if_clients_have_no_users(tmp_path: Path):
     linking = ThreatPlan(attacks=(Likeness(),))
     plan = user_plan(tmp_path, linking, IDENTITY_THREAT, people=None)
-    found = audit(plan, tmp_path / "out", resources=HERE)
+    found = audit_here(plan, tmp_path / "out")
     assert found.findings == ()
     assert not any(run.is_control for run in found.arms)
     whys = {one.cell.attack: one.missing[0] for one in found.refusals}
@@ -191,7 +190,7 @@ def test_refuses_identity_claims_if_clients_have_no_users(tmp_path: Path):
 
 def test_profiles_are_candidates_for_every_client(tmp_path: Path):
     plan = user_plan(tmp_path, IDENTITY_THREAT, people=KnownUserSettings(prior="profile"))
-    found = audit(plan, tmp_path / "out", resources=HERE)
+    found = audit_here(plan, tmp_path / "out")
     heard = of(found, UNDER_ONE)
     assert {one.claimed.candidates for one in heard} == {("a", "b", "c", "d")}
     # For most of the six clients the top candidate is their main label.
@@ -223,7 +222,7 @@ def test_handles_users_with_one_example_duplicates_and_absent_users(
     assert users is not None
     present = len(users.unique())
     data = plan.data.model_copy(update={"source": source, "clients": present})
-    found = audit(replace_tables(plan, data=data), tmp_path / "out", resources=HERE)
+    found = audit_here(replace_tables(plan, data=data), tmp_path / "out")
     heard = of(found, UNDER_ONE)
     assert len(heard) == present
     assert set(heard[0].claimed.candidates) == {"ann", "bob", "twin-1", "twin-2"}

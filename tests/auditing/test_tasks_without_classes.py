@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from overheard.auditing.canaries import draw_canaries
-from overheard.auditing.run import audit
 from overheard.core.attack import Attack
 from overheard.core.errors import PlanError
 from overheard.core.parties import client
@@ -36,7 +35,7 @@ from overheard.plans.registries import ATTACKS
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.report.page import render_page
 from overheard.report.show import show
-from tests.auditing.conftest import HERE
+from tests.auditing.conftest import HERE, audit_here
 
 pytestmark = pytest.mark.slow
 
@@ -171,7 +170,7 @@ def out(kind: TaskKind, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(plan: Plan, out: Path) -> Audit:
     """Its audit."""
-    return audit(plan, out, resources=HERE)
+    return audit_here(plan, out)
 
 
 def key_of(finding: Finding) -> tuple[str, str]:
@@ -214,7 +213,7 @@ def test_a_recording_is_audited_like_the_simulated_run(
     again = plan.model_copy(
         update={"threats": (threat.model_copy(update={"attacks": attacks}),)}
     )
-    recorded = audit(again, tmp_path / "out", recording=out / RUN, resources=HERE)
+    recorded = audit_here(again, tmp_path / "out", recording=out / RUN)
     simulated = {
         key_of(one): one.claimed.numbers for one in found.findings if not one.cell.is_control
     }
@@ -236,7 +235,7 @@ def test_a_recording_of_another_kind_is_refused(
         }
     )
     with pytest.raises(PlanError, match=f"has a {kind} task"):
-        audit(changed, tmp_path / "out", recording=out / RUN, resources=HERE)
+        audit_here(changed, tmp_path / "out", recording=out / RUN)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +270,7 @@ def test_settings_that_mean_classes_are_refused_with_a_mend(
     threats = (plan.threats[0].model_copy(update={"attacks": asked}),)
     small = plan.model_copy(update={"threats": threats, **changed})
     with pytest.raises(PlanError, match=message):
-        audit(small, tmp_path / "out", resources=HERE)
+        audit_here(small, tmp_path / "out")
 
 
 def test_shifts_of_inputs_work_and_shifts_of_classes_are_refused(plan: Plan, tmp_path: Path):
@@ -284,10 +283,10 @@ def test_shifts_of_inputs_work_and_shifts_of_classes_are_refused(plan: Plan, tmp
         )
         return plan.model_copy(update={"threats": threats, "data": data})
 
-    found = audit(shifted(DataShift(0, 3, distortion=0.8)), tmp_path / "a", resources=HERE)
+    found = audit_here(shifted(DataShift(0, 3, distortion=0.8)), tmp_path / "a")
     assert {one.target for one in found.findings} >= {client(0)}
     with pytest.raises(PlanError, match="shift by distortion or new_user"):
-        audit(shifted(DataShift(0, 3, shares=(1.0,))), tmp_path / "b", resources=HERE)
+        audit_here(shifted(DataShift(0, 3, shares=(1.0,))), tmp_path / "b")
 
 
 def test_canaries_keep_their_numbers_and_what_is_shown_names_the_outputs(
@@ -341,6 +340,6 @@ def test_words_are_read_from_texts_without_classes(kind: TaskKind, tmp_path: Pat
             ),
         ),
     )
-    found = audit(plan, tmp_path / "out", resources=HERE)
+    found = audit_here(plan, tmp_path / "out")
     assert names(found.findings) == {"combined_rows", "embedding_rows"}
     assert names(found.refusals) == {"mean_softmax", "output_rows"}

@@ -1,20 +1,40 @@
-"""The command follows a recording that another thread or process writes."""
+"""Following a recording, and progress."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from rich.console import Console
 
+from overheard.auditing.following.round_attacker import FollowedRound
+from overheard.auditing.inputs import Resources
+from overheard.auditing.progress import ProgressStep
+from overheard.auditing.run import audit
+from overheard.auditing.threat_results import with_verdicts
 from overheard.cli import following as module
+from overheard.cli.audit_and_report import audit_and_report
+from overheard.cli.following import describe_round
+from overheard.cli.progress import progress_bar
+from overheard.core.accounting.accountant import AccountedMechanism, RecomputedEpsilon
+from overheard.core.claims import Picture
+from overheard.core.defense import RunParameters
+from overheard.core.mechanism import Mechanism
+from overheard.findings.audit import Audit
+from overheard.findings.finding import ArmDefense, Refusal
+from overheard.plans.release_plan import ReportPlan
+from overheard.questions.label_shares.claim import LabelShares
+from tests.auditing.conftest import HERE
 from tests.auditing.following.growing_copy import GrowingCopy
+from tests.auditing.plans import COHORT_THREAT, TINY, replace_tables
 from tests.cli.conftest import CPU, Command, assert_user_error, contents
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -35,6 +55,7 @@ def write_rounds(growing: GrowingCopy, report: Path) -> None:
     growing.commit_round(2)
 
 
+@pytest.mark.slow
 def test_follows_a_run_that_is_written_meanwhile(
     overheard: Command, plan: Path, growing: GrowingCopy, recording: Path, tmp_path: Path
 ) -> None:
@@ -58,6 +79,7 @@ def test_follows_a_run_that_is_written_meanwhile(
     assert followed == contents(plain)
 
 
+@pytest.mark.slow
 def test_a_report_so_far_has_no_data_files_and_says_so(
     overheard: Command,
     plan: Path,
@@ -84,6 +106,7 @@ def test_a_report_so_far_has_no_data_files_and_says_so(
     assert b"(the run goes on)" in growing_audit["report.html"]
 
 
+@pytest.mark.slow
 def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     overheard: Command, plan: Path, growing: GrowingCopy, tmp_path: Path
 ) -> None:
@@ -100,10 +123,12 @@ def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     assert "from 2 rounds" in " ".join(again.out.split())
 
 
+@pytest.mark.slow
 def test_needs_the_folder_of_a_recording(overheard: Command, plan: Path) -> None:
     assert_user_error(overheard("audit", plan, "--follow"), "--follow needs a recording")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_sigterm_ends_the_wait(plan: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "overheard", "audit", str(plan), "--follow"]
@@ -118,3 +143,114 @@ def test_sigterm_ends_the_wait(plan: Path, tmp_path: Path) -> None:
     assert child.returncode == 143
     assert "Traceback" not in errors
     assert list((tmp_path / "out").iterdir()) == []
+
+
+NOISE = Mechanism(1.0, 1.0, 1e-5, "server", "server")
+
+
+@pytest.fixture(scope="module")
+def found(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """The audit of a recording with ground truth: threats about clients and the cohort."""
+    threats = (TINY.threats[0].model_copy(update={"by_round": False}), COHORT_THREAT)
+    plan = replace_tables(TINY, threats=threats)
+    out = tmp_path_factory.mktemp("round-lines") / "audit"
+    return audit(plan, out, recording=recording, resources=Resources(device="cpu", workers=1))
+
+
+def line(audit: Audit) -> str:
+    return describe_round(FollowedRound(4, 5, 1.25, with_verdicts(audit)))
+
+
+def with_defense(audit: Audit, mechanism: Mechanism, epsilon: float | None) -> Audit:
+    recomputed = None if epsilon is None else RecomputedEpsilon(epsilon, epsilon, None, 1.0)
+    accounted = AccountedMechanism(mechanism, RunParameters(5, 1.0), recomputed)
+    defense = ArmDefense("Noisy(clip=1.0)", "server", "the server", "as recorded", accounted)
+    return replace(audit, arms=(replace(audit.arms[0], defenses=(defense,)),))
+
+
+def test_states_the_score_and_the_guess_of_each_threat(found: Audit) -> None:
+    said = line(found)
+    assert said.startswith(
+        "round 4, 1.2 s after its end: the server, label shares of 3 clients: "
+    )
+    assert "the server, label shares of the cohort: " in said
+    assert said.count("guessing: ") == 2
+    assert "epsilon" not in said
+    assert "\n" not in said
+
+
+def test_unchecked_claims_have_an_example_and_no_score(found: Audit) -> None:
+    unchecked = tuple(
+        replace(one, true=None, scores=(), guesses={"uniform": (0.1,) * 10})
+        for one in found.findings
+    )
+    said = line(replace(found, findings=unchecked))
+    assert "label shares of 3 clients: claimed, not checked (for example, the attack" in said
+    assert " % of the data of client" in said  # with a plain space, for a terminal
+    assert "guessing" not in said
+
+
+def test_says_what_attacks_lacked_that_could_not_run(found: Audit) -> None:
+    first = found.findings[0]
+    refusal = Refusal(first.cell, first.target, ("a reason that is long: " + 300 * "x",))
+    said = line(replace(found, findings=(), refusals=(refusal,)))
+    assert "the server, label shares: no attack could run (missing: a reason" in said
+    assert said.endswith("x…)")
+
+
+def test_states_the_epsilon_spent_so_far_beside_the_promise(found: Audit) -> None:
+    assert line(with_defense(found, NOISE, 6.571)).endswith("; Noisy: epsilon 6.58 spent")
+    promised = replace(NOISE, stated=8.0)
+    assert line(with_defense(found, promised, 6.571)).endswith("spent (8 promised)")
+    each = replace(promised, stated_for="round")
+    assert line(with_defense(found, each, 6.571)).endswith("spent (8 a round promised)")
+
+
+def test_a_mechanism_without_guarantee_spends_nothing(found: Audit) -> None:
+    said = line(with_defense(found, replace(NOISE, bounded_at=None), 6.5))
+    assert "; Noisy: no guarantee, its noise suits updates" in said
+    assert "spent" not in said
+
+
+def test_says_what_to_install_where_epsilon_cannot_be_computed(found: Audit) -> None:
+    assert "computing epsilon requires dp-accounting" in line(with_defense(found, NOISE, None))
+
+
+def drawn(*, terminal: bool, quiet: bool) -> str:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=100)
+    with progress_bar(console, quiet) as on_step:
+        for done in range(3):
+            on_step(ProgressStep(f"[red]none[/red], seed {done}", done, 2))
+    return file.getvalue()
+
+
+def test_shows_progress_on_a_terminal():
+    shown = drawn(terminal=True, quiet=False)
+    assert "2/2" in shown
+    assert "[red]none[/red], seed 2" in shown
+
+
+def test_shows_no_progress_if_quiet_and_none_of_quick_work_without_a_terminal():
+    assert drawn(terminal=False, quiet=False).strip() == ""
+    assert drawn(terminal=True, quiet=True) == ""
+
+
+def test_prints_plain_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    clock = iter([0.0, 1.0, 16.0, 17.0])
+    monkeypatch.setattr("overheard.cli.progress.monotonic", lambda: next(clock))
+    said = drawn(terminal=False, quiet=False)
+    assert said == "1 of 2, 16 s: [red]none[/red], seed 1\n"
+
+
+def test_a_plan_that_asks_for_pictures_after_the_audit_gets_those_of_the_stored_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LabelShares, "pictures", lambda _: (Picture("x", torch.eye(2)[None]),))
+    page = tmp_path / "pictures.html"
+    asking = replace_tables(TINY, report=ReportPlan(pictures=True))
+    for plan, is_asked in ((TINY, False), (asking, True), (TINY, False)):
+        said = audit_and_report(plan, tmp_path, HERE, None, rerun=False, quiet=True)
+        assert page.exists() == is_asked
+        assert any(str(page) in one for one in said) == is_asked
+        assert b"data:image" not in (tmp_path / "report.html").read_bytes()

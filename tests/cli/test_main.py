@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -92,44 +91,6 @@ def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path:
 IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "words"),
-    [
-        (
-            IID,
-            '[data.split]\nkind = "shares"\ncompositions = [[0.5, 0.5], [1, 0], [0, 1]]\n',
-            ("has 2 shares, the task has 10 labels: give one share per label",),
-        ),
-        (
-            IID,
-            '[data.split]\nkind = "shares"\ncompositions = [[' + "0.05, " * 20 + "]]\n",
-            ("1 compositions for 3 clients: give one per client",),
-        ),
-        (IID, '[data.split]\nkind = "by_user"\n', ("user",)),
-        ("clients = 3", "clients = 900", ("900 clients want", "take fewer or smaller clients")),
-        (
-            "auxiliary_per_class = 4",
-            "auxiliary_per_class = 400",
-            ("400 examples with label '0' are needed", "fewer auxiliary examples"),
-        ),
-    ],
-    ids=["classes", "clients", "users", "no examples left", "auxiliary"],
-)
-def test_refuses_an_impossible_partition(
-    overheard: Command,
-    plan: Path,
-    tmp_path: Path,
-    right: str,
-    wrong: str,
-    words: tuple[str, ...],
-):
-    said = overheard("audit", edited(plan, right, wrong), "--out", tmp_path / "out", *CPU)
-    # With stated shares, three clients are too few for a verdict, which is said first.
-    error = said.err[said.err.index("overheard: ") :]
-    assert_user_error(replace(said, err=error), *words)
-    assert not (tmp_path / "out").exists()
-
-
 def test_refuses_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
     edited(plan, 'kind = "digits"', 'kind = "wisdm"')
     (tmp_path / "data").mkdir()
@@ -171,31 +132,6 @@ def test_does_not_change_the_folder_of_another_plan(
     assert contents(finished) == before
 
 
-def test_does_not_change_a_folder_with_other_files(
-    overheard: Command, plan: Path, tmp_path: Path
-):
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
-    said = overheard("audit", plan, "--out", tmp_path / "thesis")
-    assert_user_error(said, str(tmp_path / "thesis"), "choose another folder with --out")
-    assert contents(tmp_path / "thesis") == {"thesis.tex": b"years of work"}
-
-
-def test_names_a_damaged_cell_and_keeps_the_others(
-    overheard: Command, plan: Path, finished: Path, tmp_path: Path
-):
-    out = shutil.copytree(finished, tmp_path / "out")
-    cell = sorted((out / "cells").iterdir())[0]
-    cell.write_text("{")
-    before = contents(out)
-    assert_user_error(
-        overheard("audit", plan, "--out", out, *CPU), str(cell), "delete the file"
-    )
-    assert contents(out) == before
-    cell.unlink()
-    assert overheard("audit", plan, "--out", out, "--quiet", *CPU).code == 0
-
-
 def refusing(number: int, *, after: int) -> Callable[[int], None]:
     """Return a disk flush that fails after this many successful calls."""
     left, flush = [after], os.fsync
@@ -207,28 +143,6 @@ def refusing(number: int, *, after: int) -> Callable[[int], None]:
         flush(handle)
 
     return fsync
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (errno.ENOSPC, "the disk is full: free space there or choose another folder"),
-        (errno.EROFS, "that disk is read-only: choose another folder"),
-        (errno.EACCES, "you may not write there"),
-    ],
-)
-def test_says_why_nothing_can_be_written(
-    overheard: Command,
-    plan: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    number: int,
-    words: str,
-):
-    monkeypatch.setattr(os, "fsync", refusing(number, after=0))
-    said = overheard("audit", plan, "--out", tmp_path / "out", *CPU)
-    assert_user_error(said, str(tmp_path / "out"), words)
-    assert contents(tmp_path / "out") == {}
 
 
 @pytest.mark.slow

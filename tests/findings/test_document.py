@@ -1,7 +1,7 @@
 """Findings as a document."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,69 +101,144 @@ def test_accepts_two_equal_epsilon_rows(tmp_path: Path):
 LOST = {"party": "client/0", "rounds": [0, 1], "is_unrecorded": True, "reason": "NaN"}
 
 
-INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
-    "another format": (lambda: document(format="figures"), "format is not"),
-    "no format": (lambda: {"version": 1}, "format is not"),
-    "a later version": (lambda: document(version=2), "version 2"),
-    "version true": (lambda: document(version=True), "version True"),
-    "no summary": (lambda: {k: v for k, v in document().items() if k != "summary"}, "summary"),
+INVALID_SUMMARY = {
     "interval ends in the wrong order": (
-        lambda: document(summary_row(value=estimate(0.9, 0.1))),
+        summary_row(value=estimate(0.9, 0.1)),
         "upper end 0.1 is below its lower end 0.9",
     ),
     "a text for a number": (
-        lambda: document(summary_row(value={"mean": "0.5", "low": 0.0, "high": 1.0})),
+        summary_row(value={"mean": "0.5", "low": 0.0, "high": 1.0}),
         "summary.0.value.mean",
     ),
-    "true for a count": (lambda: document(summary_row(seeds=True)), "summary.0.seeds"),
-    "a count below 0": (lambda: document(summary_row(targets=-1)), "summary.0.targets"),
-    "an unknown direction": (lambda: document(summary_row(better="Lower")), "summary.0.better"),
-    "two rows with one key": (
-        lambda: document(summary_row(), summary_row(0.1, 0.2)),
-        "two rows",
+    "true for a count": (summary_row(seeds=True), "summary.0.seeds"),
+    "a count below 0": (summary_row(targets=-1), "summary.0.targets"),
+    "an unknown direction": (summary_row(better="Lower"), "summary.0.better"),
+    "a mean outside of its interval": (
+        summary_row(value=estimate(0.5, 0.6, mean=0.9)),
+        "summary.0.value: the mean 0.9 is outside of its interval from 0.5 to 0.6",
     ),
-    "the same with observers in another order": (
-        lambda: document(summary_row(observers=["a", "b"]), summary_row(observers=["b", "a"])),
-        "two rows",
+    "a number that no float holds": (
+        summary_row(value=estimate(0.5, 10**400, mean=0.5)),
+        "more than 300 digits",
     ),
-    "two runs of one seed": (lambda: document(arms=[run(), run()]), "two runs"),
-    "an accuracy above 1": (lambda: document(arms=[run(accuracy={"0": 1.1})]), "accuracy"),
-    "an accuracy without a round number": (
-        lambda: document(arms=[run(accuracy={"x": 0.1})]),
-        "accuracy",
+    "a guess that is none of the guesses": (
+        summary_row(blind=0.1),
+        "summary.0: `blind` is 0.1, which none of `blinds` is",
     ),
-    "bytes below 0": (lambda: document(arms=[run(bytes={"up": -1, "down": 0})]), "bytes.up"),
-    "an unknown verdict": (
-        lambda: document(epsilon=[epsilon_row("kept")]),
-        "epsilon.0.verdict",
-    ),
-    "an epsilon below 0": (
-        lambda: document(epsilon=[epsilon_row("unasked", ceiling=-1)]),
-        "epsilon.0.ceiling",
-    ),
-    "a text for an epsilon": (
-        lambda: document(epsilon=[epsilon_row("unasked", ceiling="2")]),
-        "epsilon.0.ceiling",
-    ),
+    "a gain over no guess": (summary_row(blind=None), "summary.0: `gain` is over a guess"),
+    "no target": (summary_row(targets=0), "summary.0.targets"),
+    "a round twice": (summary_row(rounds=[1, 1]), "'rounds' has a value twice"),
+    "control characters": (summary_row(better="\x1b[2J\n"), "summary.0.better"),
+}
+
+INVALID_EPSILON = {
+    "an unknown verdict": (epsilon_row("kept"), "epsilon.0.verdict"),
+    "an epsilon below 0": (epsilon_row("unasked", ceiling=-1), "epsilon.0.ceiling"),
+    "a text for an epsilon": (epsilon_row("unasked", ceiling="2"), "epsilon.0.ceiling"),
     "a bound below 0": (
-        lambda: document(epsilon=[epsilon_row(measured=bound(-0.1))]),
+        epsilon_row(measured=bound(-0.1)),
         "epsilon.0.measured.guesses.at_least",
     ),
-    "no ceiling": (
-        lambda: document(epsilon=[{k: v for k, v in epsilon_row().items() if k != "ceiling"}]),
-        "epsilon.0.ceiling",
-    ),
-    "a delta of 1": (lambda: document(epsilon=[epsilon_row(delta=1)]), "epsilon.0.delta"),
+    "a delta of 1": (epsilon_row(delta=1), "epsilon.0.delta"),
     "a verdict that contradicts its numbers": (
-        lambda: document(epsilon=[epsilon_row("unasked", measured=bound(1))]),
+        epsilon_row("unasked", measured=bound(1)),
         "epsilon.0: verdict 'unasked' contradicts",
     ),
+    "a share above 1": (epsilon_row(sampling_rate=7.5), "epsilon.0.sampling_rate"),
+    "more right guesses than guesses": (
+        epsilon_row(measured=bound(0.5) | {"right": 21}),
+        "21 of 20 guesses are right about 60 canaries",
+    ),
+    "more guesses than canaries": (
+        epsilon_row(measured=bound(0.5) | {"members": 5, "outsiders": 5}),
+        "20 guesses are right about 10 canaries",
+    ),
+    "more recorded rounds than rounds": (
+        epsilon_row(recorded_rounds=3),
+        "epsilon.0: `recorded_rounds` is 3, above `rounds`, 2",
+    ),
+    "a claim for nothing": (
+        epsilon_row(claimed=2.0),
+        "epsilon.0: `claimed` states an epsilon, but `claimed_for`",
+    ),
+    "a false claim that was not made": (
+        epsilon_row("false", claimed=None),
+        "epsilon.0: verdict 'false' contradicts `claimed`",
+    ),
+    "a recomputed epsilon that was not recomputed": (
+        epsilon_row(pld=1.0),
+        "epsilon.0: `is_recomputed` is false",
+    ),
+}
+
+INVALID_VERDICT = {
+    "an observer twice": (
+        verdict_row(observers=["server", "server"]),
+        "verdicts.0: 'observers' has a value twice",
+    ),
+    "a verdict beside a reason that forbids it": (
+        verdict_row("no leak above margin", why="too few targets"),
+        "verdicts.0: verdict 'no leak above margin' contradicts `why`",
+    ),
+    "a verdict that was withheld": (
+        verdict_row("nothing to read", withheld="it failed"),
+        "verdicts.0: verdict 'nothing to read' contradicts `withheld`",
+    ),
+    "a gain above the margin that it is said to be below": (
+        verdict_row("no leak above margin", gain=estimate(-0.1, 0.3)),
+        "verdicts.0: `is_below_margin` contradicts the gain of at most 0.3",
+    ),
+    "a gain below no margin": (
+        verdict_row("no leak above margin", margins={}),
+        "verdicts.0: `is_below_margin` contradicts",
+    ),
+    "a measured gain without a measurement": (
+        verdict_row("unmeasured", gain=estimate(0.1, 0.2)),
+        "verdicts.0: verdict 'unmeasured' contradicts `gain`",
+    ),
+    "a p-value without a test": (
+        verdict_row(smallest_p_value=None),
+        "verdicts.0: `p_value`, `smallest_p_value` and `attack` require each other",
+    ),
+    "a verdict on an arm that was not run": (
+        verdict_row(arm="other"),
+        "verdicts.0: there is no run of the arm 'other'",
+    ),
+}
+
+INVALID_RUN = {
+    "an accuracy above 1": (run(accuracy={"0": 1.1}), "accuracy"),
+    "an accuracy without a round number": (run(accuracy={"x": 0.1}), "accuracy"),
+    "bytes below 0": (run(bytes={"up": -1, "down": 0}), "bytes.up"),
+    "a control of a run that is none": (run(control_number=1), "arms.0: the run is no control"),
+    "an unrecorded message that is not counted": (
+        run(lost_replies=[LOST]),
+        "arms.0: `unrecorded` is 0, but `lost_replies` lists 2",
+    ),
+}
+
+INVALID: dict[str, tuple[JsonObject, str]] = {
+    "another format": (document(format="figures"), "format is not"),
+    "no format": ({"version": 1}, "format is not"),
+    "a later version": (document(version=2), "version 2"),
+    "version true": (document(version=True), "version True"),
+    "no summary": ({k: v for k, v in document().items() if k != "summary"}, "summary"),
+    "two rows with one key": (document(summary_row(), summary_row(0.1, 0.2)), "two rows"),
+    "the same with observers in another order": (
+        document(summary_row(observers=["a", "b"]), summary_row(observers=["b", "a"])),
+        "two rows",
+    ),
+    "two runs of one seed": (document(arms=[run(), run()]), "two runs"),
+    "no ceiling": (
+        document(epsilon=[{k: v for k, v in epsilon_row().items() if k != "ceiling"}]),
+        "epsilon.0.ceiling",
+    ),
     "two lines of one mechanism": (
-        lambda: document(epsilon=[epsilon_row(), epsilon_row("violated")]),
+        document(epsilon=[epsilon_row(), epsilon_row("violated")]),
         "two different rows for the same mechanism",
     ),
     "two rows of one mechanism, observers in another order": (
-        lambda: document(
+        document(
             epsilon=[
                 epsilon_row(observers=["a", "b"]),
                 epsilon_row("violated", observers=["b", "a"]),
@@ -171,65 +246,14 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
         ),
         "two different rows for the same mechanism",
     ),
-    "a mean outside of its interval": (
-        lambda: document(summary_row(value=estimate(0.5, 0.6, mean=0.9))),
-        "summary.0.value: the mean 0.9 is outside of its interval from 0.5 to 0.6",
-    ),
-    "a number that no float holds": (
-        lambda: document(summary_row(value=estimate(0.5, 10**400, mean=0.5))),
-        "more than 300 digits",
-    ),
-    "a guess that is none of the guesses": (
-        lambda: document(summary_row(blind=0.1)),
-        "summary.0: `blind` is 0.1, which none of `blinds` is",
-    ),
-    "a gain over no guess": (
-        lambda: document(summary_row(blind=None)),
-        "summary.0: `gain` is over a guess",
-    ),
-    "no target": (lambda: document(summary_row(targets=0)), "summary.0.targets"),
-    "a round twice": (
-        lambda: document(summary_row(rounds=[1, 1])),
-        "'rounds' has a value twice",
-    ),
-    "an observer twice": (
-        lambda: document(verdicts=[verdict_row(observers=["server", "server"])]),
-        "verdicts.0: 'observers' has a value twice",
-    ),
-    "a verdict beside a reason that forbids it": (
-        lambda: document(verdicts=[verdict_row("no leak above margin", why="too few targets")]),
-        "verdicts.0: verdict 'no leak above margin' contradicts `why`",
-    ),
-    "a verdict that was withheld": (
-        lambda: document(verdicts=[verdict_row("nothing to read", withheld="it failed")]),
-        "verdicts.0: verdict 'nothing to read' contradicts `withheld`",
-    ),
-    "a gain above the margin that it is said to be below": (
-        lambda: document(
-            verdicts=[verdict_row("no leak above margin", gain=estimate(-0.1, 0.3))]
-        ),
-        "verdicts.0: `is_below_margin` contradicts the gain of at most 0.3",
-    ),
-    "a gain below no margin": (
-        lambda: document(verdicts=[verdict_row("no leak above margin", margins={})]),
-        "verdicts.0: `is_below_margin` contradicts",
-    ),
-    "a measured gain without a measurement": (
-        lambda: document(verdicts=[verdict_row("unmeasured", gain=estimate(0.1, 0.2))]),
-        "verdicts.0: verdict 'unmeasured' contradicts `gain`",
-    ),
-    "a p-value without a test": (
-        lambda: document(verdicts=[verdict_row(smallest_p_value=None)]),
-        "verdicts.0: `p_value`, `smallest_p_value` and `attack` require each other",
-    ),
     "no leak although an attack failed": (
-        lambda: document(
+        document(
             verdicts=[verdict_row("no leak above margin")], refusals=[refusal(kind="failed")]
         ),
         "verdicts.0: verdict 'no leak above margin' contradicts a refusal",
     ),
     "no leak in a recording that contradicts itself": (
-        lambda: document(
+        document(
             verdicts=[verdict_row("nothing to read")],
             is_recorded=True,
             recording={
@@ -240,77 +264,38 @@ INVALID: dict[str, tuple[Callable[[], JsonObject], str]] = {
         "verdicts.0: verdict 'nothing to read' contradicts the check of the recording",
     ),
     "two verdicts on one question": (
-        lambda: document(verdicts=[verdict_row(), verdict_row("inconclusive")]),
+        document(verdicts=[verdict_row(), verdict_row("inconclusive")]),
         "two verdicts on the same question",
     ),
-    "a day that is none": (lambda: document(made_on="2026-02-30"), "made_on is '2026-02-30'"),
-    "a control of a run that is none": (
-        lambda: document(arms=[run(control_number=1)]),
-        "arms.0: the run is no control",
-    ),
+    "a day that is none": (document(made_on="2026-02-30"), "made_on is '2026-02-30'"),
     "a recording of a simulated run": (
-        lambda: document(
+        document(
             recording={
                 **{"outcome": "follows", "reason": None, "sentences": [], "mend": ""},
                 **{"accepted": "", "faults": []},
-            },
+            }
         ),
         "there is a check of a recording, but is_recorded is false",
     ),
-    "a share above 1": (
-        lambda: document(epsilon=[epsilon_row(sampling_rate=7.5)]),
-        "epsilon.0.sampling_rate",
-    ),
-    "more right guesses than guesses": (
-        lambda: document(epsilon=[epsilon_row(measured=bound(0.5) | {"right": 21})]),
-        "21 of 20 guesses are right about 60 canaries",
-    ),
-    "more guesses than canaries": (
-        lambda: document(
-            epsilon=[epsilon_row(measured=bound(0.5) | {"members": 5, "outsiders": 5})]
-        ),
-        "20 guesses are right about 10 canaries",
-    ),
-    "more recorded rounds than rounds": (
-        lambda: document(epsilon=[epsilon_row(recorded_rounds=3)]),
-        "epsilon.0: `recorded_rounds` is 3, above `rounds`, 2",
-    ),
-    "a claim for nothing": (
-        lambda: document(epsilon=[epsilon_row(claimed=2.0)]),
-        "epsilon.0: `claimed` states an epsilon, but `claimed_for`",
-    ),
-    "a false claim that was not made": (
-        lambda: document(epsilon=[epsilon_row("false", claimed=None)]),
-        "epsilon.0: verdict 'false' contradicts `claimed`",
-    ),
-    "a recomputed epsilon that was not recomputed": (
-        lambda: document(epsilon=[epsilon_row(pld=1.0)]),
-        "epsilon.0: `is_recomputed` is false",
-    ),
-    "a verdict on an arm that was not run": (
-        lambda: document(verdicts=[verdict_row(arm="other")]),
-        "verdicts.0: there is no run of the arm 'other'",
-    ),
-    "an unrecorded message that is not counted": (
-        lambda: document(arms=[run(lost_replies=[LOST])]),
-        "arms.0: `unrecorded` is 0, but `lost_replies` lists 2",
-    ),
-    "findings of another form": (
-        lambda: document(findings=-1),
-        "findings: it is no list of objects",
-    ),
-    "control characters": (
-        lambda: document(summary_row(better="\x1b[2J\n")),
-        "summary.0.better",
-    ),
+    "findings of another form": (document(findings=-1), "findings: it is no list of objects"),
+    **{name: (document(row), words) for name, (row, words) in INVALID_SUMMARY.items()},
+    **{
+        name: (document(epsilon=[row]), words) for name, (row, words) in INVALID_EPSILON.items()
+    },
+    **{
+        name: (document(verdicts=[row]), words)
+        for name, (row, words) in INVALID_VERDICT.items()
+    },
+    **{name: (document(arms=[row]), words) for name, (row, words) in INVALID_RUN.items()},
 }
+"""Files by what is wrong with them, each with the words of its refusal."""
 
 
-@pytest.mark.parametrize(("make_invalid", "words"), INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize(("invalid", "words"), INVALID.values(), ids=INVALID)
 def test_refuses_invalid_files_and_names_the_place(
-    make_invalid: Callable[[], JsonObject], words: str, tmp_path: Path
+    invalid: JsonObject, words: str, tmp_path: Path
 ):
-    path = write_document(tmp_path, make_invalid())
+    path = write_document(tmp_path, invalid)
     with pytest.raises(FindingsError) as refused:
         read_findings(path)
     message = str(refused.value)

@@ -1,13 +1,14 @@
-"""Stored claims load bit for bit, and damaged files are refused."""
+"""Claims are stored and reused."""
 
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import pytest
@@ -19,25 +20,51 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from overheard.archive import tensor_files
+from overheard.auditing.cells import claims_together
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.cells.claim_store import (
     FolderClaimStore,
     NoClaimStore,
     encode_cell_claims,
 )
+from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
+from overheard.auditing.cells.contributors import find_contributors
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.attack import Attack
 from overheard.core.claims import Claim, Interval, LearningCurve, Picture, Timeline
-from overheard.core.errors import ClaimError, OutputError
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.errors import ClaimError, NeedsError, OutputError
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import (
+    Aggregate,
+    Broadcast,
+    Evaluation,
+    Message,
+    MessageBody,
+    MissingReply,
+    Update,
+)
+from overheard.core.needs import Need
+from overheard.core.parties import COHORT, SERVER, Party, client, shadow_device
+from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.findings.finding import Cell
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.identity.claim import Identity
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.ilrg import Ilrg
+from overheard.questions.label_shares.attacks.llg import Llg
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.membership.claim import Membership
 from overheard.questions.same_sender.claim import SameSender
 from overheard.questions.shift.claim import GaussianEstimate, Shift
 from overheard.questions.words.claim import Words
+from tests.auditing.plans import TINY, replace_tables
 
 CELL = Cell("none", 0, (SERVER,), "decaf", "Decaf()", "label_shares", (0, 1))
+
+
 SHARES = LabelShares(
     torch.tensor([1 / 3, 2 / 3], dtype=torch.float64),
     absent=torch.tensor([False, True]),
@@ -47,8 +74,14 @@ SHARES = LabelShares(
     reason_for_doubt="noise",
     own_errors=LearningCurve((10, 20), (0.5, 0.25), 20, 40),
 )
+
+
 USERS = tuple(f"user {number} <Zoë\u202e>" for number in range(20))
+
+
 TIMELINE = Timeline((0, 1), (0.5, 1.5), (1.0, 1.0), 0.05, alarm=1)
+
+
 CLAIMS: tuple[Claim, ...] = (
     SHARES,
     LabelShares(torch.tensor([0.25, 0.75])),
@@ -348,3 +381,183 @@ def test_pictures_are_stored_with_the_claim_and_with_whom_it_is_about(tmp_path: 
     (picture,) = found.claims[COHORT].claim.pictures()
     assert picture.name == "a cat"
     assert torch.equal(picture.pixels, pixels)
+
+
+CALLS: list[tuple[str, tuple[Party, ...]]] = []
+"""Which attack was asked about which targets."""
+
+
+TARGETS = tuple(map(client, range(5)))
+
+
+CLAIM = LabelShares(torch.tensor([0.5, 0.5]))
+
+
+VIEW = View(frozenset({SERVER}), (Message(0, SERVER, frozenset(TARGETS), Broadcast({})),))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked(Attack[LabelShares]):
+    """An attack that remembers what it was asked, and fails at one target."""
+
+    label: str
+    fails_at: Party = ""
+    needs_more_at: Party = ""
+
+    name: ClassVar[str] = "asked"
+    claim_type: ClassVar[type[LabelShares]] = LabelShares
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    source: ClassVar[str] = "a test"
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        """Claim the same of every target."""
+        CALLS.append((self.label, tuple(targets)))
+        if self.fails_at in targets:
+            raise IndexError("row 7")
+        if self.needs_more_at in targets:
+            raise NeedsError("a size")
+        return dict.fromkeys(targets, CLAIM)
+
+
+@pytest.fixture(autouse=True)
+def two_targets_at_once(monkeypatch):
+    # Two targets and the broadcast of the only round.
+    monkeypatch.setattr(claims_together, "CACHED_FILES", 3)
+    monkeypatch.setattr(claims_together, "MODELS_PER_STACK", 1)
+    CALLS.clear()
+
+
+def ask(*attacks: Asked, targets: Sequence[Party] = TARGETS):
+    requests = [ClaimRequest(attack, targets, Knowledge(2), Seed(0)) for attack in attacks]
+    return make_claims_together(VIEW, requests)
+
+
+def test_attacks_take_turns_on_groups_of_targets():
+    first, second = ask(Asked("a"), Asked("b"))
+    groups = [TARGETS[:2], TARGETS[2:4], TARGETS[4:]]
+    assert [(label, group) for group in groups for label in "ab"] == CALLS
+    assert list(first.claims) == list(second.claims) == list(TARGETS)
+
+
+def test_each_attack_gets_its_own_targets():
+    requests = [
+        ClaimRequest(Asked("a"), TARGETS[:1], Knowledge(2), Seed(0)),
+        ClaimRequest(Asked("b"), TARGETS[1:3], Knowledge(2), Seed(0)),
+    ]
+    first, second = make_claims_together(VIEW, requests)
+    assert list(first.claims) == [TARGETS[0]]
+    assert list(second.claims) == list(TARGETS[1:3])
+    assert [("a", TARGETS[:1]), ("b", TARGETS[1:2]), ("b", TARGETS[2:3])] == CALLS
+
+
+def test_the_order_of_claims_does_not_depend_on_other_attacks():
+    fewer, more = (TARGETS[0], TARGETS[2]), TARGETS[:3]
+    attacks = (Asked("a"), Asked("b", needs_more_at=TARGETS[1]), Asked("c"))
+    asked = zip(attacks, (fewer, more, more), strict=True)
+    requests = [ClaimRequest(one, targets, Knowledge(2), Seed(0)) for one, targets in asked]
+    first, second, third = make_claims_together(VIEW, requests)
+    assert list(first.claims) == list(second.claims) == list(fewer)
+    assert list(third.claims) == list(more)
+
+
+def test_an_attack_that_fails_claims_nothing_and_is_not_asked_again():
+    failed, other = ask(Asked("a", fails_at=TARGETS[2]), Asked("b"))
+    assert failed.has_failed
+    assert not failed.claims
+    assert list(failed.problems) == list(TARGETS)
+    assert list(other.claims) == list(TARGETS)
+    assert [label for label, _ in CALLS] == ["a", "b", "a", "b", "b"]
+
+
+def test_what_is_missing_for_one_target_concerns_no_other():
+    (made,) = ask(Asked("a", needs_more_at=TARGETS[3]))
+    assert made.problems == {TARGETS[3]: "a size"}
+    assert list(made.claims) == [TARGETS[0], TARGETS[1], TARGETS[2], TARGETS[4]]
+    assert not made.has_failed
+
+
+def count_reads(monkeypatch, attacks: tuple[Attack[LabelShares], ...], folder: Path) -> int:
+    """Return how often an audit reads updates from the disk, with few files in memory."""
+    names, read_file = list[str](), tensor_files._read_small_file.__wrapped__
+
+    def noted(path, version, shapes, sha256):
+        names.append(path.name)
+        return read_file(path, version, shapes, sha256)
+
+    monkeypatch.setattr(tensor_files, "_read_small_file", lru_cache(4)(noted))
+    threat = TINY.threats[0].model_copy(update={"attacks": attacks})
+    plan = replace_tables(TINY, threats=(threat,))
+    found = audit(plan, folder, resources=Resources(device="cpu", workers=1))
+    assert {one.cell.part for one in found.findings} == {attack.name for attack in attacks}
+    return sum("update" in name for name in names)
+
+
+@pytest.mark.slow
+def test_further_attacks_do_not_read_all_updates_again(monkeypatch, tmp_path):
+    # Room for both rounds of one client: two broadcasts and two updates.
+    monkeypatch.setattr(claims_together, "CACHED_FILES", 4)
+    monkeypatch.setattr(tensor_files, "CLOCK_TICK", -1.0)  # the run was recorded just before
+    one = count_reads(monkeypatch, (BiasInversion(),), tmp_path / "one")
+    three = count_reads(monkeypatch, (Llg(), Ilrg(), BiasInversion()), tmp_path / "three")
+    # Each attack by itself would read all six updates twice: in both rounds, and in its own.
+    assert one > 0
+    assert three - one < 6
+
+
+ROUNDS = (0, 1)
+
+
+UPDATE = Update({"w": torch.zeros(1)})
+
+
+def message(number: int, sender: Party, body: MessageBody) -> Message:
+    return Message(number, sender, frozenset({SERVER}), body)
+
+
+def cohort_rounds(messages: Collection[Message], *observers: Party) -> set[int]:
+    return set(find_contributors(messages, observers).rounds_of(COHORT, ROUNDS))
+
+
+def test_a_client_took_part_where_it_sent_an_update():
+    messages = (
+        message(0, client(0), UPDATE),
+        message(0, client(1), MissingReply("late")),
+        message(1, client(0), Evaluation({"loss": 1.0})),
+        message(1, client(1), UPDATE),
+    )
+    found = find_contributors(messages, ())
+    assert found.rounds_of(client(0), ROUNDS) == {0}
+    assert found.rounds_of(client(1), ROUNDS) == {1}
+    assert found.rounds_of(client(1), (0,)) == set()
+
+
+def test_the_cohort_is_the_clients_that_do_not_observe():
+    messages = (
+        message(0, client(0), UPDATE),
+        message(1, client(0), UPDATE),
+        message(1, client(1), UPDATE),
+    )
+    assert cohort_rounds(messages) == {0, 1}
+    assert cohort_rounds(messages, client(0)) == {1}
+    assert cohort_rounds(messages, client(0), client(1)) == set()
+
+
+def test_an_aggregate_names_its_clients():
+    sums = (
+        message(0, COHORT, Aggregate({}, frozenset({client(0)}))),
+        message(1, COHORT, Aggregate({}, frozenset({client(0), client(1)}))),
+    )
+    assert cohort_rounds(sums, client(0)) == {1}
+
+
+def test_anyone_may_have_taken_part_where_only_global_models_were_recorded():
+    models = [message(number, SERVER, Broadcast({})) for number in ROUNDS]
+    assert cohort_rounds(models, client(0)) == {0, 1}
+
+
+def test_shadow_devices_are_no_clients():
+    messages = (message(0, shadow_device(0), UPDATE), message(1, client(0), UPDATE))
+    assert cohort_rounds(messages) == {1}

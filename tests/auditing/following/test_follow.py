@@ -16,13 +16,12 @@ from overheard.auditing.following.follow import (
     follow_recording,
 )
 from overheard.auditing.following.round_attacker import FollowedRound
-from overheard.auditing.run import audit
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.mechanism import Mechanism
 from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
-from tests.auditing.conftest import HERE, FinishedAudit
+from tests.auditing.conftest import HERE, FinishedAudit, audit_here
 from tests.auditing.following.growing_copy import GrowingCopy
 from tests.auditing.plans import SERVER_THREAT, TINY, TRAINING, replace_tables
 
@@ -82,8 +81,8 @@ def test_the_audit_in_the_end_is_that_of_the_finished_recording(
     growing: GrowingCopy, recording: Path, tmp_path: Path
 ) -> None:
     follow(growing, tmp_path / "out")
-    followed = audit(TINY, tmp_path / "out", recording=growing.folder, resources=HERE)
-    plain = audit(TINY, tmp_path / "plain", recording=recording, resources=HERE)
+    followed = audit_here(TINY, tmp_path / "out", recording=growing.folder)
+    plain = audit_here(TINY, tmp_path / "plain", recording=recording)
     assert followed == plain
     assert plain.findings[0].is_checked
 
@@ -94,7 +93,7 @@ def test_claims_so_far_are_those_of_an_audit_of_these_rounds(
     found = follow(growing, tmp_path / "out")
     threat = SERVER_THREAT.model_copy(update={"by_round": False})
     plan = replace_tables(TINY, threats=(threat,))
-    plain = audit(plan, tmp_path / "plain", recording=growing.folder, resources=HERE)
+    plain = audit_here(plan, tmp_path / "plain", recording=growing.folder)
     claims = [(one.cell, one.target, one.claimed) for one in plain.findings]
     assert [(one.cell, one.target, one.claimed) for one in found[1].audit.findings] == claims
 
@@ -174,7 +173,7 @@ def test_a_run_that_falls_silent_counts_as_over_and_may_go_on(
         TINY, out, growing.folder, events, resources=HERE, settings=silent
     )
     assert [one.number for one in found] == [0]
-    partial_audit = audit(TINY, out, recording=growing.folder, resources=HERE)
+    partial_audit = audit_here(TINY, out, recording=growing.folder)
     assert rounds_of(partial_audit) == {(0,)}
     # The run goes on: the same folder follows it, and no cell of fewer rounds is used again.
     growing.commit_round(1)
@@ -182,8 +181,8 @@ def test_a_run_that_falls_silent_counts_as_over_and_may_go_on(
     growing.commit_round(LAST)
     assert follow_recording(TINY, out, growing.folder, events, resources=HERE, settings=silent)
     assert [one.number for one in found] == [0]
-    plain = audit(TINY, tmp_path / "plain", recording=recording, resources=HERE)
-    assert audit(TINY, out, recording=growing.folder, resources=HERE) == plain
+    plain = audit_here(TINY, tmp_path / "plain", recording=recording)
+    assert audit_here(TINY, out, recording=growing.folder) == plain
 
 
 def test_an_interrupted_follower_is_resumed(
@@ -208,8 +207,8 @@ def test_an_interrupted_follower_is_resumed(
     events = FollowEvents(pytest.fail, on_round)
     assert follow_recording(TINY, out, growing.folder, events, resources=HERE, settings=QUICK)
     assert [(one.number, one.rounds) for one in resumed] == [(1, 2)]
-    plain = audit(TINY, tmp_path / "plain", recording=recording, resources=HERE)
-    assert audit(TINY, out, recording=growing.folder, resources=HERE) == plain
+    plain = audit_here(TINY, tmp_path / "plain", recording=recording)
+    assert audit_here(TINY, out, recording=growing.folder) == plain
 
 
 def test_nothing_recorded_in_time_is_an_error(growing: GrowingCopy, tmp_path: Path) -> None:

@@ -221,12 +221,12 @@ def test_refuses_rows_that_are_not_shares(row: tuple[float, ...]) -> None:
 
 
 def test_refuses_too_few_rows() -> None:
-    with pytest.raises(PlanError, match="1 compositions for 2 clients"):
+    with pytest.raises(PlanError, match="1 compositions for 2 clients: give one per client"):
         counts_of_shares(((0.5, 0.3, 0.2),), [10, 10])
 
 
 def test_refuses_a_row_for_another_number_of_labels() -> None:
-    with pytest.raises(PlanError, match="has 2 shares, the task has 3 labels"):
+    with pytest.raises(PlanError, match="the task has 3 labels: give one share per label"):
         counts_of_shares(((0.5, 0.5),), [10])
 
 

@@ -1,27 +1,34 @@
-"""After a change of a plugin's source, an audit computes just the cells of that plugin anew."""
+"""Changed code, data and stores."""
 
 import importlib
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from overheard.auditing import program
 from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.program import cell_code, resolve_plan, resolve_recording
-from overheard.auditing.run import audit
-from overheard.core.errors import OutputError
+from overheard.auditing.progress import ProgressStep
+from overheard.auditing.run import TRUSTED
+from overheard.core.errors import AuditError, OutputError
 from overheard.core.parties import SERVER
+from overheard.data.dataset import DataSource
+from overheard.data.datasets.own import Own
+from overheard.disk.digests import TRUST_VARIABLE
 from overheard.findings.audit import Audit
 from overheard.learning.models.transformer import Transformer
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.claim import LabelShares
-from tests.auditing.conftest import HERE
-from tests.auditing.plans import DATA, SECURE_AGGREGATION, TRAINING
+from tests.auditing.conftest import FinishedAudit, audit_here
+from tests.auditing.plans import DATA, SECURE_AGGREGATION, TINY, TRAINING, replace_tables
 
 PLUGINS = {
     "guess_of_mine": """
@@ -63,6 +70,7 @@ class Scale(Defense):
 """,
 }
 
+
 ALL = {
     "no defense: guess_of_mine",
     "no defense: bias_inversion",
@@ -102,7 +110,7 @@ def audit_and_list(home: Path, plan: Plan, *, rerun: bool = False) -> tuple[Audi
     """Audit the plan; return its results, and the arm and attack of each computed cell."""
     folder = home / "audit"
     before = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
-    found = audit(plan, folder, resources=HERE, rerun=rerun)
+    found = audit_here(plan, folder, rerun=rerun)
     cells = [
         read_cell_claims(path, LabelShares).cell
         for path in folder.glob("cells/*")
@@ -227,3 +235,211 @@ def test_claims_depend_on_data_arm_and_recording_and_simulations_on_data_alone()
     # Further seeds and arms change nothing of the arm.
     more = plan.model_copy(update={"seeds": (0, 1), "arms": (*plan.arms, SECURE_AGGREGATION)})
     assert codes(more) == (code, simulation)
+
+
+FUNCTION = """
+import numpy
+def load():
+    with numpy.load("function.npz") as file:
+        return file["x"], file["y"]
+"""
+
+
+Write = Callable[[int], None]
+"""Writes other data for each number, and the same for the same number."""
+
+
+@pytest.fixture
+def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "data_of_mine.py").write_text(FUNCTION)
+    importlib.invalidate_caches()
+    yield tmp_path
+    sys.modules.pop("data_of_mine", None)
+
+
+def write_arrays(name: str, number: int) -> None:
+    labels = np.arange(600) % 10
+    inputs = np.random.default_rng(number).normal(size=(600, 64)).astype("f4")
+    inputs[np.arange(600), labels] += 3
+    np.savez(name, x=inputs.reshape(-1, 1, 8, 8), y=labels)
+
+
+def write_table(number: int) -> None:
+    lines = [
+        f"{label},{label + one / 100},{one * number}"
+        for one in range(60)
+        for label in range(10)
+    ]
+    lines[number] = "5,5,5"
+    Path("spare.csv").write_text("\n".join(("label,a,b", *lines)))
+
+
+SOURCES: dict[str, tuple[DataSource, Write]] = {
+    "spare.npz": (Own("spare.npz"), lambda number: write_arrays("spare.npz", number)),
+    "spare.csv": (Own("spare.csv"), write_table),
+    "data_of_mine:load": (
+        Own("data_of_mine:load"),
+        lambda number: write_arrays("function.npz", number),
+    ),
+}
+
+
+def cells(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
+
+
+def run_audit(plan: Plan, folder: str, *, rerun: bool = False, **more: Path) -> Audit:
+    return audit_here(plan, Path(folder), rerun=rerun, **more)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_simulation_with_other_data_is_refused_by_the_name_of_the_data(
+    data_home: Path, name: str
+) -> None:
+    source, write = SOURCES[name]
+    plan = replace_tables(TINY, data=TINY.data.model_copy(update={"source": source}))
+    write(1)
+    first = run_audit(plan, "audit")
+    before = cells(data_home / "audit")
+    assert before
+    write(1)  # the same content, with another time
+    assert run_audit(plan, "audit") == first
+    assert cells(data_home / "audit") == before
+    write(2)
+    with pytest.raises(OutputError, match=rf"other data made .*changed: {name}\).*--rerun"):
+        run_audit(plan, "audit")
+    assert cells(data_home / "audit") == before
+    again = run_audit(plan, "audit", rerun=True)
+    assert again.findings == run_audit(plan, "fresh").findings != first.findings
+
+
+def test_claims_about_a_recording_are_made_anew_from_other_data(
+    data_home: Path, recording: Path
+) -> None:
+    source, write = SOURCES["spare.npz"]
+    # The run's own data stay; the attackers' examples are those of a file.
+    threat = TINY.threats[0].model_copy(update={"auxiliary_from": source})
+    plan = replace_tables(TINY, threats=(threat,))
+    write(1)
+    first = run_audit(plan, "audit", recording=recording)
+    before = cells(data_home / "audit")
+    write(1)
+    assert run_audit(plan, "audit", recording=recording) == first
+    assert cells(data_home / "audit") == before
+    write(2)
+    again = run_audit(plan, "audit", recording=recording)
+    assert again.findings == run_audit(plan, "fresh", recording=recording).findings
+    assert again.findings != first.findings
+
+
+def test_runs_stay_if_only_the_attackers_data_change(data_home: Path) -> None:
+    source, write = SOURCES["spare.npz"]
+    threat = TINY.threats[0].model_copy(update={"auxiliary_from": source})
+    plan = replace_tables(TINY, threats=(threat,))
+    write(1)
+    first = run_audit(plan, "audit")
+    write(2)
+    again = run_audit(plan, "audit")
+    assert again.findings != first.findings
+    assert [replace(one, seconds=None) for one in again.arms] == [
+        replace(one, seconds=None) for one in first.arms
+    ]
+
+
+STORED = {
+    "claims": "cells/*",
+    "a broadcast": "runs/*/transcript/rounds/r0000/*broadcast*",
+    "an update": "runs/*/transcript/rounds/r0001/*client-1*",
+    "messages": "runs/*/transcript/rounds/r0001/messages.jsonl",
+    "the truth": "runs/*/truth.json",
+    "the manifest": "runs/*/transcript/manifest.json",
+}
+
+
+def alter(path: Path) -> None:
+    """Change a digit of the last number of a text, or the last bit of the numbers."""
+    content = bytearray(path.read_bytes())
+    places = [place for place, one in enumerate(content) if chr(one).isdigit()]
+    place = places[-1] if path.suffix.startswith(".json") else len(content) - 1
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def stored_home(tiny: FinishedAudit, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny.folder, tmp_path / "tiny"))
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_an_altered_file_ends_the_audit_with_its_name(
+    stored_home: Path, tiny: FinishedAudit, stored: str
+) -> None:
+    path = sorted(stored_home.glob(STORED[stored]))[0]
+    if "transcript/rounds" in str(path):
+        shutil.rmtree(stored_home / "cells")  # else nothing reads them
+    alter(path)
+    with pytest.raises(AuditError, match=f"{path} was altered .*--trust-store"):
+        audit_here(TINY, stored_home)
+    shutil.copy(tiny.folder / path.relative_to(stored_home), path)
+    assert audit_here(TINY, stored_home) == tiny.audit
+
+
+def test_a_round_that_was_altered_before_its_run_is_complete_is_named(tmp_path: Path) -> None:
+    def stop(step: ProgressStep) -> None:
+        if next(tmp_path.glob("runs/*/transcript/rounds/r0000/messages.jsonl"), None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit_here(TINY, tmp_path, on_step=stop)
+    (path,) = tmp_path.glob("runs/*/transcript/rounds/r*/messages.jsonl")
+    alter(path)
+    with pytest.raises(AuditError, match=f"{path} was altered .*--trust-store"):
+        audit_here(TINY, tmp_path)
+
+
+def test_a_store_that_is_trusted_is_read_and_the_audit_says_so(
+    stored_home: Path, tiny: FinishedAudit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = sorted(stored_home.glob(STORED["an update"]))[0]
+    shutil.rmtree(stored_home / "cells")
+    alter(path)
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    found = audit_here(TINY, stored_home)
+    assert found.findings != tiny.audit.findings
+    assert found.data_warnings == (*tiny.audit.data_warnings, TRUSTED)
+    # Its claims are not those of an audit that compares.
+    monkeypatch.delenv(TRUST_VARIABLE)
+    with pytest.raises(AuditError, match="was altered"):
+        audit_here(TINY, stored_home)
+    shutil.copy(tiny.folder / path.relative_to(stored_home), path)
+    assert audit_here(TINY, stored_home) == tiny.audit
+
+
+def other_content(path: Path) -> None:
+    path.write_bytes(path.read_bytes())
+
+
+@pytest.mark.parametrize("touch", [Path.touch, other_content])
+def test_files_with_another_time_are_used(
+    stored_home: Path, tiny: FinishedAudit, touch: Callable[[Path], None]
+) -> None:
+    for path in stored_home.rglob("*"):
+        if path.is_file():
+            touch(path)
+    before = {path: path.stat().st_mtime_ns for path in stored_home.glob("cells/*")}
+    assert audit_here(TINY, stored_home) == tiny.audit
+    assert {path: path.stat().st_mtime_ns for path in stored_home.glob("cells/*")} == before
+
+
+def test_claims_of_an_audit_of_other_data_are_made_anew(
+    stored_home: Path, tiny: FinishedAudit, tmp_path: Path
+) -> None:
+    data = TINY.data.model_copy(update={"examples": (31, 40)})
+    audit_here(replace_tables(TINY, data=data), tmp_path / "other")
+    for path in (stored_home / "cells").iterdir():
+        # Its name is that of the cell, which is the same in both audits.
+        shutil.copy(tmp_path / "other" / "cells" / path.name, path)
+    found = audit_here(TINY, stored_home)
+    assert replace(found, made_on="") == replace(tiny.audit, made_on="")
