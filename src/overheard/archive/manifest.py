@@ -32,7 +32,7 @@ from overheard.core.settings import (
     mistake_text,
 )
 from overheard.core.task import Task
-from overheard.disk.links import output_error
+from overheard.disk.open_folder import output_error
 from overheard.disk.reading import check_json, parse_json, read_json_text
 from overheard.disk.writing import is_partial, remove_partial_files, write_bytes
 

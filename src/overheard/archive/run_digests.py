@@ -19,7 +19,7 @@ from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import OutputError
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
-from overheard.disk.links import explain_errors
+from overheard.disk.open_folder import explain_errors
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text, write_unflushed
 

@@ -14,8 +14,7 @@ from filelock import FileLock, Timeout
 from overheard.core.errors import OutputError
 from overheard.core.escape import escape_unprintable
 from overheard.disk.folders import make_folder
-from overheard.disk.links import output_error
-from overheard.disk.open_folder import FILE_MODE
+from overheard.disk.open_folder import FILE_MODE, output_error
 from overheard.disk.writing import remove_partial_files
 
 LOCK_FILE = "in-use.json"

@@ -6,8 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from overheard.core.errors import OutputError
-from overheard.disk.links import explain_errors, link_error
-from overheard.disk.open_folder import GROUP_FOLDER_MODE, open_folder
+from overheard.disk.open_folder import (
+    GROUP_FOLDER_MODE,
+    explain_errors,
+    link_error,
+    open_folder,
+)
 
 
 def make_folder(path: Path, *, inside: Path, is_private: bool = True) -> None:

@@ -10,8 +10,7 @@ from secrets import token_hex
 
 from overheard.core.errors import OutputError
 from overheard.disk.direct_writer import DirectWriter, write_all
-from overheard.disk.links import explain_errors, output_error
-from overheard.disk.open_folder import open_folder
+from overheard.disk.open_folder import explain_errors, open_folder, output_error
 
 FLUSH_THREADS = 16
 
