@@ -15,7 +15,7 @@ from overheard.auditing.cells.claim_store import read_cell_claims
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.program import cell_code, resolve_plan, resolve_recording
 from overheard.auditing.progress import ProgressStep
-from overheard.auditing.run import TRUSTED
+from overheard.auditing.subject import TRUSTED
 from overheard.core.errors import AuditError, OutputError
 from overheard.core.parties import SERVER
 from overheard.data.dataset import DataSource

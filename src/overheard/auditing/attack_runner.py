@@ -1,7 +1,7 @@
 """Runs the attacks of a threat on a run: claims, or refusals with their reasons."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, final
@@ -101,6 +101,13 @@ class Pseudonyms(Renaming):
         }
 
 
+def pseudonyms_of(run: ObservedRun, threat: ThreatPlan) -> Pseudonyms | None:
+    """Return the names that senders have in a threat; None = they keep their own."""
+    if threat.pseudonyms == "run":
+        return None
+    return draw_pseudonyms(run.transcript, Seed(run.spec.seed).child("pseudonyms"))
+
+
 def draw_pseudonyms(transcript: Transcript, seed: Seed) -> Pseudonyms:
     """Draw a name `anon/ROUND-NUMBER` for each client that sends an update in a round.
 
@@ -152,8 +159,9 @@ def run_attacks(
     if pseudonyms is not None:
         transcript = pseudonyms.rename_senders(transcript)
     algorithm = run.inputs.plan.algorithm_of(run.spec.arm)
-    view = observed_view(algorithm, threat, transcript, observers)
-    targets = select_targets(transcript, threat)
+    seen = _observe(transcript, threat, algorithm)
+    view = seen.view
+    targets = seen.targets
     contributors = find_contributors(transcript.messages, observers)
     observed = {
         target: contributors.rounds_of(target, view.rounds_with_updates(target))
@@ -180,40 +188,53 @@ def run_attacks(
             progress.advance(attack.describe((number,), is_single=True))
 
 
-def pseudonyms_of(run: ObservedRun, threat: ThreatPlan) -> Pseudonyms | None:
-    """Return the names that senders have in a threat; None = they keep their own."""
-    if threat.pseudonyms == "run":
-        return None
-    return draw_pseudonyms(run.transcript, Seed(run.spec.seed).child("pseudonyms"))
+@final
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """What the observers of a threat see of a run, and the parties that it asks about."""
+
+    view: View
+    targets: tuple[Party, ...]
 
 
-def observed_view(
-    algorithm: Algorithm,
-    threat: ThreatPlan,
-    transcript: Transcript,
-    observers: Sequence[Party],
-) -> View:
-    """Return the view of these observers, with the mean updates that they can compute."""
-    view, is_known = transcript.seen_by(*observers), "recipe" in threat.knows
-    if is_known and threat.pseudonyms == "run":
-        view = algorithm.plain_updates(view)
-    return deduce_means(view, algorithm, is_known=is_known)
+def _observe(transcript: Transcript, threat: ThreatPlan, algorithm: Algorithm) -> _Observed:
+    """Return what the observers of a threat see of a run."""
+    seen = transcript.seen_by(*threat.observer_parties)
+    parties = transcript.parties()
+    targets = select_targets(transcript.messages, parties, threat)
+    return _Observed(with_means(seen, algorithm, threat), targets)
 
 
-def select_targets(transcript: Transcript, threat: ThreatPlan) -> tuple[Party, ...]:
-    """Return the parties that a threat asks about, in order."""
+def select_targets(
+    messages: Sequence[Message], parties: Sequence[Party], threat: ThreatPlan
+) -> tuple[Party, ...]:
+    """Return the parties that a threat asks about, in order.
+
+    Args:
+        messages: those of the run.
+        parties: all parties of the run.
+        threat: the threat.
+
+    """
     if threat.about == "cohort":
         return (COHORT,)
-    parties = transcript.parties()
     if threat.pseudonyms == "round":
         # Clients read broadcasts under their own names but send under pseudonyms.
-        parties = tuple({message.sender for message in transcript.messages})
+        parties = tuple({message.sender for message in messages})
     clients = [
         party
         for party in parties
         if party not in (SERVER, COHORT) and not is_shadow_device(party)
     ]
     return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))
+
+
+def with_means(view: View, algorithm: Algorithm, threat: ThreatPlan) -> View:
+    """Return a view with the mean updates that the observers of a threat can compute."""
+    is_known = "recipe" in threat.knows
+    if is_known and threat.pseudonyms == "run":
+        view = algorithm.plain_updates(view)
+    return deduce_means(view, algorithm, is_known=is_known)
 
 
 @final
@@ -301,9 +322,10 @@ class ThreatCells:
     ) -> None:
         """Let attacks make claims about the targets for which nothing is missing."""
         view, asked = self._view.during(rounds), list[_AskedAttack]()
+        observed = {target: view.observed_rounds(target) for target in targets}
         for one in attacks:
             try:
-                asked.append(self._ask(one, view, rounds, targets))
+                asked.append(self._ask(one, view, rounds, observed))
             except Exception:
                 if one is attacks[0]:
                     raise
@@ -319,7 +341,7 @@ class ThreatCells:
         for question, made in zip(asked, all_made, strict=True):
             cell = question.attack.of_rounds(rounds)
             try:
-                self._made[cell] = self._kept(question, cell, view, made)
+                self._made[cell] = self._kept(question, cell, made)
             except Exception as error:
                 self._made[cell] = _failed_cell(question.attack, cell, targets, error)
 
@@ -328,21 +350,30 @@ class ThreatCells:
         attack: AttackSpec,
         view: View,
         rounds: tuple[int, ...],
-        targets: Sequence[Party],
+        observed: Mapping[Party, Collection[int]],
     ) -> "_AskedAttack":
-        """Return what an attack is asked, and what is missing for the other targets."""
+        """Return what an attack is asked, and what is missing for the other targets.
+
+        Args:
+            attack: the attack.
+            view: what is observed in these rounds.
+            rounds: the attacked rounds.
+            observed: by target, the rounds in which it is observed.
+
+        """
         knowledge = self._knowledge(attack, rounds)
         missing = {
             target: missing_for_target(
-                attack.attack, view, self._contributors, knowledge, target
+                attack.attack, view, self._contributors, knowledge, target, seen
             )
-            for target in targets
+            for target, seen in observed.items()
         }
-        able = tuple(target for target in targets if not missing[target])
+        able = tuple(target for target in observed if not missing[target])
         return _AskedAttack(
             attack,
             ClaimRequest(attack.attack, able, knowledge, attack.seed),
             {target: why for target, why in missing.items() if why},
+            observed,
         )
 
     def _knowledge(self, attack: AttackSpec, rounds: tuple[int, ...]) -> Knowledge:
@@ -361,12 +392,10 @@ class ThreatCells:
         )
         return replace(self._known, compute=compute)
 
-    def _kept(
-        self, asked: "_AskedAttack", cell: Cell, view: View, made: AttackClaims
-    ) -> CellClaims:
+    def _kept(self, asked: "_AskedAttack", cell: Cell, made: AttackClaims) -> CellClaims:
         """Return the claims of a cell, stored unless anything failed."""
         try:
-            claims = _cell_claims(asked, cell, view, made)
+            claims = _cell_claims(asked, cell, made)
             if not (made.has_failed or claims.kinds):
                 self._store.save(claims)
         except ClaimError as error:
@@ -381,14 +410,23 @@ class ThreatCells:
 @final
 @dataclass(frozen=True, slots=True)
 class _AskedAttack:
-    """What an attack is asked in a cell, and what is missing for other targets."""
+    """What an attack is asked in a cell.
+
+    Args:
+        attack: the attack.
+        request: the targets on which it can run, and what it knows.
+        missing: what is missing for each other target.
+        observed: by target, the rounds in which it is observed.
+
+    """
 
     attack: AttackSpec
     request: ClaimRequest
     missing: Mapping[Party, tuple[str, ...]]
+    observed: Mapping[Party, Collection[int]]
 
 
-def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims) -> CellClaims:
+def _cell_claims(asked: _AskedAttack, cell: Cell, made: AttackClaims) -> CellClaims:
     """Return the claims of a cell with the uninformed guesses, and why there are no others."""
     refusals, failures = dict(asked.missing), dict(made.failures)
     refusals |= {target: (why,) for target, why in made.problems.items()}
@@ -398,7 +436,7 @@ def _cell_claims(asked: _AskedAttack, cell: Cell, view: View, made: AttackClaims
         targets = joint_targets or (target,)
         try:
             guesses = scorer.uninformed_guesses(claim, asked.request.knowledge)
-            rounds = {number for one in targets for number in view.observed_rounds(one)}
+            rounds = {number for one in targets for number in asked.observed[one]}
             claims[target] = TargetClaim(claim, guesses, tuple(sorted(rounds)), joint_targets)
         except NeedsError as error:
             refusals |= dict.fromkeys(targets, (str(error),))
@@ -428,8 +466,19 @@ def missing_for_target(
     contributors: Contributors,
     knowledge: Knowledge,
     target: Party,
+    observed_rounds: Collection[int],
 ) -> tuple[str, ...]:
-    """Return what is missing for an attack on a target, in words; empty if it can run."""
+    """Return what is missing for an attack on a target, in words; empty if it can run.
+
+    Args:
+        attack: the attack.
+        view: what it observes.
+        contributors: the clients that took part in each round.
+        knowledge: what the attacker knows.
+        target: the target.
+        observed_rounds: the rounds in which it is observed.
+
+    """
     if question_of_attack(attack).needs_classes and not knowledge.has_classes:
         return (CLASSES.description,)
     missing = missing_needs(attack, view, target, knowledge)
@@ -437,7 +486,7 @@ def missing_for_target(
         missing = (*missing, LAST_LAYER_AT_HOME)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
-    if missing or contributors.rounds_of(target, view.observed_rounds(target)):
+    if missing or contributors.rounds_of(target, observed_rounds):
         return missing
     return (NO_OTHER_UPDATE,)
 

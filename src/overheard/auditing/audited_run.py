@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,9 +18,8 @@ from overheard.auditing.inputs import AttackerInputs, AuditInputs
 from overheard.auditing.judging.run_truth import DrawnRun, RunTruth
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, RunSpec
-from overheard.auditing.run_records import complete_run_record, planned_defenses
+from overheard.auditing.run_records import simulated_run_record
 from overheard.auditing.simulate import build_federation, with_partition
-from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.derived_updates import derived_folder
 from overheard.federation.run import run_federations
 from overheard.findings.finding import ArmRun
@@ -117,6 +116,7 @@ class AuditedRun:
         truth: what its claims are compared with.
         record: its entry in the report.
         notes: sentences on how its messages were read.
+        warnings: sentences on what its ground truth states otherwise than its messages.
 
     """
 
@@ -124,6 +124,7 @@ class AuditedRun:
     truth: RunTruth
     record: ArmRun
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def check_simulated_runs(
@@ -147,9 +148,7 @@ def check_simulated_runs(
         if run.seed == program.runs[0].seed:
             audit_inputs.partition(run.seed, run.kind)
         folder = run.path_in(home.path)
-        if not rerun:
-            home.refuse_other_origin(folder, run.origin)
-        if not home.changed_origin(folder, run.origin):
+        if home.is_kept(folder, run.origin, rerun=rerun):
             check_run_digests(folder)
 
 
@@ -194,6 +193,7 @@ def _train_batch(
     description, rounds = f"{arm.name}, {seeds}: training", len(batch[0].rounds)
     on_round(description, 0)
     partitions = [audit_inputs.partition(run.seed, run.kind) for run in batch]
+    of_attackers = [audit_inputs.for_attackers(run.seed) for run in batch]
     federations = [
         build_federation(
             plan, arm, run.seed, partition, audit_inputs.dataset, audit_inputs.resources
@@ -214,14 +214,16 @@ def _train_batch(
     for folder in folders:
         write_run_digests(folder)
     on_round(description, len(batch) * rounds)
-    for run, partition, federation, folder, (transcript, truth) in zip(
-        batch, partitions, federations, folders, trained, strict=True
+    for run, partition, inputs, federation, folder, (transcript, truth) in zip(
+        batch, partitions, of_attackers, federations, folders, trained, strict=True
     ):
-        observed = ObservedRun(run, transcript, audit_inputs.for_attackers(run.seed))
+        observed = ObservedRun(run, transcript, inputs)
         whole = with_partition(truth, federation, audit_inputs.dataset.known_token_words())
         is_planned = not run.kind.is_control
         drawn = DrawnRun(audit_inputs, federation, run.seed) if is_planned else None
-        record = _run_record(plan, observed, audit_inputs, partition, folder, truth.accuracy)
+        record = simulated_run_record(
+            plan, observed, audit_inputs.dataset, partition, folder, truth.accuracy
+        )
         yield AuditedRun(observed, RunTruth(whole, drawn), record)
 
 
@@ -230,35 +232,6 @@ def open_simulated_run(run: RunSpec, inputs: AttackerInputs, home: AuditFolder) 
     folder = run.path_in(home.path)
     read = folder if run.arm.distillation is None else derived_folder(folder)
     return ObservedRun(run, open_transcript(read), inputs)
-
-
-def _run_record(
-    plan: Plan,
-    run: ObservedRun,
-    audit_inputs: AuditInputs,
-    partition: DataPartition,
-    folder: Path,
-    accuracy: Mapping[int, float],
-) -> ArmRun:
-    """Return the report's entry of a run, with the figures of its messages and its data."""
-    spec = run.spec
-    record = ArmRun(
-        spec.name,
-        spec.seed,
-        planned_defenses(plan, spec.arm),
-        accuracy,
-        missing=0,
-        answers=0,
-        is_control=spec.kind.is_control,
-        control=spec.kind.draws,
-        control_number=spec.kind.number,
-        seconds=read_run_time(folder),
-    )
-    # Models derived from distilled data are among the observed messages but were never sent.
-    sent = open_transcript(folder)
-    return complete_run_record(
-        plan, record, audit_inputs.dataset, partition, sent, run.transcript
-    )
 
 
 def _on_batch_round(

@@ -166,15 +166,20 @@ class AuditFolder:
         )
         return tuple(one for one in names if made_by.get(one) != origin.get(one))
 
-    def refuse_other_origin(self, run: Path, origin: Mapping[str, str]) -> None:
-        """Check that no other code or data made a run than those of now.
+    def is_kept(self, run: Path, origin: Mapping[str, str], *, rerun: bool) -> bool:
+        """Return whether no other code or data made a run than those of now.
+
+        Args:
+            run: its folder.
+            origin: digests of all that it depends on now.
+            rerun: whether a run that others made is trained anew, and not refused.
 
         Raises:
-            OutputError: if others did.
+            OutputError: if others made it, and it is not to be trained anew.
 
         """
         changed = self.changed_origin(run, origin)
-        if changed:
+        if changed and not rerun:
             kinds = dict.fromkeys("data" if _is_data(one) else "code" for one in changed)
             names = [one.removeprefix(DATA) for one in changed]
             more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
@@ -183,6 +188,7 @@ class AuditFolder:
                 f"{', '.join(names[:3])}{more}): train it anew with --rerun, which replaces "
                 "it, or choose another folder with --out"
             )
+        return not changed
 
     def discard_other_origin(self, run: Path, origin: Mapping[str, str]) -> None:
         """Remove a run that other code or data made than those of now.

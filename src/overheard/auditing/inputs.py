@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -141,6 +141,11 @@ class AuditInputs:
     _attackers: "dict[int, AttackerInputs]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def with_rounds(self, rounds: int) -> "AuditInputs":
+        """Return the inputs of the same plan with another number of rounds."""
+        training = self.plan.training.model_copy(update={"rounds": rounds})
+        return replace(self, plan=self.plan.model_copy(update={"training": training}))
 
     def data_digests(self) -> Mapping[str, str]:
         """Return the digest of each data set, the audited one first; computed once.
@@ -315,14 +320,15 @@ def partition_for_plan(
     examples in round 0, unless an attack asks for identities: see `Schedule.control`.
     """
     data = plan.data
+    schedule = _schedule(plan, kind)
     try:
         return draw_partition(
             dataset,
             data.split_settings,
             clients=data.clients,
-            auxiliary=_auxiliary_size(plan),
+            auxiliary=plan.data.auxiliary_size,
             test=data.test,
-            schedule=_schedule(plan, kind),
+            schedule=schedule,
             seed=Seed(seed).child("data"),
             known_users=data.people,
             is_permuted=kind.control == "permutation",
@@ -349,7 +355,7 @@ def _redraw_for_plan(
             settings,
             REDRAWN_PARTITIONS,
             clients=data.clients,
-            auxiliary=_auxiliary_size(plan),
+            auxiliary=plan.data.auxiliary_size,
             schedule=plan.schedule,
             seed=Seed(seed).child("data"),
             known_users=data.people,
@@ -368,10 +374,6 @@ def _schedule(plan: Plan, kind: RunKind) -> Schedule:
     return plan.schedule.control(kind.draws, kind.number)
 
 
-def _auxiliary_size(plan: Plan) -> AuxiliarySize:
-    return AuxiliarySize(per_class=plan.data.auxiliary_per_class, total=plan.data.auxiliary)
-
-
 def draw_auxiliary_from(
     plan: Plan, seed: int, source: DataSource, audit_inputs: AuditInputs
 ) -> Examples:
@@ -379,7 +381,7 @@ def draw_auxiliary_from(
     return draw_external_auxiliary(
         audit_inputs.auxiliary_datasets[source],
         audit_inputs.dataset,
-        _auxiliary_size(plan),
+        plan.data.auxiliary_size,
         Seed(seed).child("elsewhere"),
         f"auxiliary_from {source.name}",
     )

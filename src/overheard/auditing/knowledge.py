@@ -5,11 +5,10 @@ from functools import partial
 
 from torch import nn
 
-from overheard.auditing.inputs import AttackerData, AttackerInputs
+from overheard.auditing.inputs import AttackerInputs
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, LocalTraining
-from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -25,12 +24,10 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
     """Return what a threat's attacker knows before it observes the run of an arm."""
     plan, resources, data = inputs.plan, inputs.resources, inputs.data
     seed, knows, virtual = inputs.seed, threat.knows, threat.virtual
-    auxiliary = _auxiliary_examples(seed, threat, data)
     algorithm = plan.algorithm_of(arm)
     recipe = algorithm.local_recipe(plan.training.recipe)
     training = _known_training(plan, threat, arm, recipe, data.task)
-    build_model = _shared_builder(algorithm, training.build_model, seed)
-    epochs, recipes = plan.training.possible_epochs(), virtual.prior.recipes
+    epochs, recipes = plan.training.possible_epochs, virtual.prior.recipes
     is_recipe_known = "recipe" in knows
     if is_recipe_known and len(epochs) > 1:
         # The range is known, but not for how many epochs each client trains.
@@ -38,6 +35,11 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
     assumed_recipes = [
         _known_training(plan, threat, arm, recipe, data.task).recipe for recipe in recipes
     ]
+    build_model = _shared_builder(algorithm, training.build_model, seed)
+    source, shift = threat.auxiliary_from, threat.auxiliary_shift
+    auxiliary = data.auxiliary if source is None else data.elsewhere[repr(source)]
+    if shift and len(auxiliary):
+        auxiliary = distort(auxiliary, data.task, shift, Seed(seed).child("distortion"))
     return Knowledge(
         classes=data.task.classes,
         build_model=build_model if "model" in knows else None,
@@ -89,12 +91,3 @@ def _known_training(
         for defense in arm.defenses:
             training = defense.on_training(training)
     return training
-
-
-def _auxiliary_examples(seed: int, threat: ThreatPlan, data: AttackerData) -> Examples:
-    """Return the attacker's auxiliary examples, as its threat specifies them."""
-    source = threat.auxiliary_from
-    auxiliary = data.auxiliary if source is None else data.elsewhere[repr(source)]
-    if not threat.auxiliary_shift or not len(auxiliary):
-        return auxiliary
-    return distort(auxiliary, data.task, threat.auxiliary_shift, Seed(seed).child("distortion"))

@@ -184,13 +184,14 @@ def resolve_plan(plan: Plan, data: Mapping[str, str]) -> AuditProgram:
             different controls.
 
     """
-    kinds, runs = run_kinds(plan), list[RunSpec]()
     parties = (SERVER, *map(client, range(plan.data.clients)))
     threats = name_observers_of_run(plan, parties)
     audited, *_ = data.items()
-    for arm in plan.arms:
+    origins = [run_origin(plan, arm, dict([audited])) for arm in plan.arms]
+    kinds = run_kinds(plan)
+    runs = list[RunSpec]()
+    for arm, origin in zip(plan.arms, origins, strict=True):
         rounds = tuple(range(plan.rounds_of(arm)))
-        origin = run_origin(plan, arm, dict([audited]))
         attacks = tuple(_attacks_of_arm(plan, arm, arm.name, rounds, threats, data))
         runs += (
             RunSpec(
@@ -297,6 +298,7 @@ def _attacks_of_arm(
                     f"{cell_code(question, plugins)}, run {run}{mark}",
                     f"{simulation_digest(plugins)}, data {digest}{mark}",
                 )
+            single = single_rounds(threat, question, rounds)
             cell = Cell(
                 arm=name,
                 seed=plan.seeds[0],
@@ -309,7 +311,6 @@ def _attacks_of_arm(
                 label=threat.attack_label(attack, arm),
                 is_adaptive=threat.adapts_to_defenses(attack, arm),
             )
-            single = single_rounds(threat, question, rounds)
             yield AttackSpec(number, threat, attack, question, cell, single, *codes[key])
 
 

@@ -103,14 +103,12 @@ def read_recorded_truth(
     return truth.having(replace(owners, excluded=frozenset[int]().union(*unclaimed)))
 
 
-def compare_counts(recording: Path, transcript: Transcript) -> tuple[str, ...]:
+def compare_counts(truth: GroundTruth, transcript: Transcript) -> tuple[str, ...]:
     """Return a sentence on replies that report another number of examples than `truth.json`.
 
     A reply may report steps, or examples without those for validation, so this is a warning.
     """
-    if not has_truth(recording):
-        return ()
-    fact = read_truth(recording, true_fact_kinds()).facts.get(LabelCounts)
+    fact = truth.facts.get(LabelCounts)
     counts = {} if fact is None else fact.counts
     differing = [
         (message, message.body.examples, int(counts[message.round, message.sender].sum()))

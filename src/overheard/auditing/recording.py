@@ -19,7 +19,7 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript, weights_paths
 from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun
-from overheard.auditing.inputs import AuditInputs, Resources, partition_for_plan
+from overheard.auditing.inputs import AuditInputs, Resources
 from overheard.auditing.judging.run_truth import RunTruth
 from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import RunSpec, resolve_recording
@@ -28,7 +28,11 @@ from overheard.auditing.recorded_tensors.model_tensors import (
     select_matched_tensors,
 )
 from overheard.auditing.recorded_tensors.tensor_match import TensorMatch
-from overheard.auditing.recorded_truth import compare_labels, read_recorded_truth
+from overheard.auditing.recorded_truth import (
+    compare_counts,
+    compare_labels,
+    read_recorded_truth,
+)
 from overheard.auditing.run_records import (
     complete_run_record,
     recorded_defenses,
@@ -37,7 +41,7 @@ from overheard.auditing.run_records import (
 from overheard.auditing.simulate import build_federation
 from overheard.consistency.check import check_recording as check_messages
 from overheard.consistency.proof import RecordingProof
-from overheard.consistency.statement import state_step
+from overheard.consistency.statement import StatedStep, state_step
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError, TranscriptError
 from overheard.core.failures import describe_own_failure
@@ -59,7 +63,6 @@ from overheard.disk.digests import is_store_trusted, read_ahead
 from overheard.disk.reading import read_json_text
 from overheard.federation.cohort import NO_EXAMPLES
 from overheard.federation.digest import data_digest
-from overheard.federation.federation import Federation
 from overheard.federation.home import home_names
 from overheard.findings.audited_recording import AuditedRecording, Reads
 from overheard.findings.finding import ArmRun
@@ -121,10 +124,12 @@ def check_recording(
         TranscriptError: if the recording is damaged.
 
     """
-    manifest = complete_manifest(read_manifest(recording), plan.recording, recording)
+    stored = read_manifest(recording)
+    manifest = complete_manifest(stored, plan.recording, recording)
+    step = state_step(stored, plan.recording.accept or "")
     _refuse_other_data(recording, manifest, audit_inputs.dataset)
     partition = _check_partition(recording, manifest, audit_inputs)
-    return CheckedRecording(plan, audit_inputs, recording, manifest, partition)
+    return CheckedRecording(plan, audit_inputs, recording, stored, manifest, step, partition)
 
 
 @final
@@ -136,7 +141,9 @@ class CheckedRecording:
         plan: the plan that audits it.
         audit_inputs: the plan's data.
         folder: the folder of the recording.
-        manifest: its manifest.
+        stored: its manifest.
+        manifest: the same, with what the plan states of the run beside it.
+        step: how the stored manifest says that the server makes the next model.
         partition: the plan's partition.
 
     """
@@ -144,7 +151,9 @@ class CheckedRecording:
     plan: Plan
     audit_inputs: AuditInputs
     folder: Path
+    stored: Manifest
     manifest: Manifest
+    step: StatedStep
     partition: DataPartition
 
     def open_run(self) -> AuditedRun:
@@ -173,14 +182,12 @@ class CheckedRecording:
 
     def open_proven_run(self) -> AuditedRun:
         """Open the recorded run and check its messages; raise as `open_run` does."""
-        stated = state_step(read_manifest(self.folder), self.plan.recording.accept or "")
-        return with_proof(self.open_run(), partial(check_messages, self.folder, stated))
+        return with_proof(self.open_run(), partial(check_messages, self.folder, self.step))
 
     def describe(self, run: AuditedRun) -> str:
         """Return one sentence that describes the recorded run."""
-        manifest, parties = read_manifest(self.folder), run.observed.transcript.parties()
-        rounds = len(run.observed.spec.rounds)
-        subject = describe_recording(self.plan, manifest, len(parties), rounds)
+        parties, rounds = run.observed.transcript.parties(), len(run.observed.spec.rounds)
+        subject = describe_recording(self.plan, self.stored, len(parties), rounds)
         return "; ".join((subject, *run.notes))
 
     def match_model_tensors(self, whole: Transcript) -> TensorMatch:
@@ -274,12 +281,14 @@ class CheckedRecording:
             has_truth=truth is not None,
             are_defenses_known=manifest.are_defenses_known,
         )
+        is_external = not manifest.data
         return AuditedRun(
             ObservedRun(spec, transcript, inputs.for_attackers(spec.seed)),
             RunTruth(truth),
             complete_run_record(
                 self.plan, record, inputs.dataset, self.partition, whole, transcript
             ),
+            warnings=compare_counts(truth, whole) if truth and is_external else (),
         )
 
     def _accounted_run(self, whole: Transcript, so_far: int | None) -> RunParameters:
@@ -427,45 +436,47 @@ def _check_partition(
     simulated by Overheard has no digest to compare. Its candidate records must be canaries,
     since the membership of other records is unknown.
     """
-    plan, dataset = audit_inputs.plan, audit_inputs.dataset
-    seed = plan.seeds[0]
-    if not manifest.data:
-        partition = audit_inputs.partition(seed)
-        if partition.candidates is not None and partition.canary_odds is None:
-            raise PlanError(
-                f"{recording}: was not simulated by Overheard, so the members among the "
-                "records of data.candidates are unknown: use canaries, which `overheard "
-                "canaries` draws before a run, or remove data.candidates"
-            )
-        return partition
-    planned_rounds = manifest.rounds
-    if planned_rounds is None:
-        planned_rounds = count_committed_rounds(recording) - 1
-    rounds = max(planned_rounds, 1)
-    training = plan.training.model_copy(update={"rounds": rounds})
-    matched, cpu = plan.model_copy(update={"training": training}), Resources(device="cpu")
-    partition = partition_for_plan(matched, dataset, seed)
-    reference = next(arm for arm in plan.arms if arm.is_reference)
-    planned = build_federation(matched, reference, seed, partition, dataset, cpu)
-    _refuse_other_protocol(recording, manifest, plan, planned)
-    if manifest.data != data_digest(planned):
+    plan = audit_inputs.plan
+    if manifest.data:
+        committed = count_committed_rounds(recording)
+        rounds = committed - 1 if manifest.rounds is None else manifest.rounds
+        audit_inputs = audit_inputs.with_rounds(max(rounds, 1))
+    partition = audit_inputs.partition(plan.seeds[0])
+    if manifest.data:
+        _refuse_other_run(recording, manifest, audit_inputs, partition)
+    elif partition.candidates is not None and partition.canary_odds is None:
         raise PlanError(
-            f"{recording}: its clients held other examples than the plan assigns, so an "
-            "auxiliary example could be a client's: use the [data] and the seed of the run"
+            f"{recording}: was not simulated by Overheard, so the members among the records of "
+            "data.candidates are unknown: use canaries, which `overheard canaries` draws "
+            "before a run, or remove data.candidates"
         )
     return partition
 
 
-def _refuse_other_protocol(
-    recording: Path, manifest: Manifest, plan: Plan, planned: Federation
+def _refuse_other_run(
+    recording: Path, manifest: Manifest, audit_inputs: AuditInputs, partition: DataPartition
 ) -> None:
-    """Refuse a simulated run of another algorithm, sampling or number of epochs."""
+    """Refuse a simulated run of another algorithm, sampling, number of epochs or partition."""
+    plan = audit_inputs.plan
+    planned = build_federation(
+        plan,
+        next(arm for arm in plan.arms if arm.is_reference),
+        plan.seeds[0],
+        partition,
+        audit_inputs.dataset,
+        Resources(device="cpu"),
+    )
     distilled = {repr(arm.distillation) for arm in plan.arms if arm.distillation is not None}
     if manifest.protocol not in {planned.protocol, *distilled}:
         raise PlanError(
             f"{recording}: was run with {manifest.protocol}, the plan says "
             f"{planned.protocol}: set training.algorithm, and the sampling and epochs of "
             "clients, to those of the run"
+        )
+    if manifest.data != data_digest(planned):
+        raise PlanError(
+            f"{recording}: its clients held other examples than the plan assigns, so an "
+            "auxiliary example could be a client's: use the [data] and the seed of the run"
         )
 
 

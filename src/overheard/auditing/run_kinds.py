@@ -78,9 +78,10 @@ PLANNED = RunKind()
 
 def run_kinds(plan: Plan) -> tuple[RunKind, ...]:
     """Return the kinds of runs of an arm and seed: the planned run, then its controls."""
+    exchanges = _exchange_controls(plan)
     kind = control_kind(plan)
     if kind == "exchange":
-        return (PLANNED, *_exchange_controls(plan))
+        return (PLANNED, *exchanges)
     return (PLANNED,) if kind is None else (PLANNED, RunKind(kind))
 
 

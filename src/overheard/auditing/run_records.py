@@ -1,11 +1,16 @@
 """The report's record of a run: updates, bytes and the defenses in force."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
 from overheard.archive.asked_rounds import AskedRounds
 from overheard.archive.manifest import SIMULATION, Manifest
+from overheard.archive.reader import open_transcript
+from overheard.archive.run_time import read_run_time
+from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism
@@ -25,6 +30,43 @@ from overheard.plans.plan import ArmPlan, Plan
 
 NO_WEIGHTS_SENT = "nobody: this protocol sends no weights"
 """Which party could switch off that only distilled data are sent."""
+
+
+def simulated_run_record(
+    plan: Plan,
+    run: ObservedRun,
+    dataset: Dataset,
+    partition: DataPartition,
+    folder: Path,
+    accuracy: Mapping[int, float],
+) -> ArmRun:
+    """Return the report's entry of a simulated run, with the figures of its messages and data.
+
+    Args:
+        plan: the plan of the audit.
+        run: the run as attacks see it.
+        dataset: the audited data set.
+        partition: which client holds which examples.
+        folder: the folder of the run.
+        accuracy: the accuracy of the model by round.
+
+    """
+    spec = run.spec
+    record = ArmRun(
+        spec.name,
+        spec.seed,
+        planned_defenses(plan, spec.arm),
+        accuracy,
+        missing=0,
+        answers=0,
+        is_control=spec.kind.is_control,
+        control=spec.kind.draws,
+        control_number=spec.kind.number,
+        seconds=read_run_time(folder),
+    )
+    # Models derived from distilled data are among the observed messages but were never sent.
+    sent = open_transcript(folder)
+    return complete_run_record(plan, record, dataset, partition, sent, run.transcript)
 
 
 def complete_run_record(

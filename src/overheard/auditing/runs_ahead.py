@@ -57,9 +57,9 @@ def attack_ahead(
         progress: where to report finished runs.
 
     """
-    runs = simulate_runs(program, audit_inputs, home, progress.report_rounds)
-    left, workers = len(program.runs), _available_workers(audit_inputs.resources)
     saved = inf if _trains_virtual_clients(program) and not _is_begun(home) else 0.0
+    left, workers = len(program.runs), _available_workers(audit_inputs.resources)
+    runs = simulate_runs(program, audit_inputs, home, progress.report_rounds)
     # With fewer runs than that, workers would wait for the last of them.
     while left >= 2 * workers > 2:
         if saved > FEWEST_SECONDS:
@@ -189,8 +189,8 @@ def _available_workers(resources: Resources) -> int:
 def _can_be_shared(audit_inputs: AuditInputs) -> bool:
     """Return whether each worker has room for the audit, and can build its plan from text."""
     plan = audit_inputs.plan
-    model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
     _, bundle = _encode_data(audit_inputs, plan.seeds[0])
+    model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
     needed = sum(tensor.nbytes for tensor in bundle.tensors.values()) + MODELS_AT_ONCE * sum(
         weight.nbytes for weight in model.parameters()
     )

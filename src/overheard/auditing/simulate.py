@@ -50,6 +50,7 @@ def build_federation(
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
     training, users, rounds = plan.training, partition.participants, plan.rounds_of(arm)
+    facts = _true_facts(dataset, partition)
     return Federation(
         build_model=partial(training.model.build, dataset.task),
         model=repr(training.model),
@@ -69,7 +70,7 @@ def build_federation(
         device=str(choose_device(resources.device)),
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
-        facts=_true_facts(dataset, partition),
+        facts=facts,
         background=partition.background,
         distillation=arm.distillation,
         algorithm=plan.algorithm_of(arm),

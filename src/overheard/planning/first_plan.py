@@ -12,7 +12,7 @@ from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_prox import FedProx
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.recording import check_recording
-from overheard.auditing.run import DataFit, check_data
+from overheard.auditing.subject import DataFit, check_data
 from overheard.consistency.check import check_recording as check_messages
 from overheard.consistency.statement import state_step
 from overheard.core.algorithm.algorithm import Algorithm

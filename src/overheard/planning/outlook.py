@@ -8,7 +8,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from overheard.auditing.attack_runner import missing_for_target, observed_view, select_targets
+from overheard.auditing.attack_runner import missing_for_target, select_targets, with_means
 from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -113,8 +113,9 @@ class PlannedView:
         refusal = recording and recording.refusal(self.threat.observer_parties)
         if refusal:
             return (f"a recording that is what it says it is: {refusal}",)
+        rounds = self.view.observed_rounds(target)
         missing = missing_for_target(
-            attack, self.view, self.contributors, self.knowledge, target
+            attack, self.view, self.contributors, self.knowledge, target, rounds
         )
         is_quick = attack.training_source() == "none"
         question = question_of_attack(attack)
@@ -215,8 +216,8 @@ def _views(seen: ObservedRun) -> Iterator[PlannedView]:
         yield PlannedView(
             seen,
             attacks,
-            observed_view(algorithm, threat, transcript, readers),
-            select_targets(transcript, stable),
+            with_means(transcript.seen_by(*readers), algorithm, threat),
+            select_targets(transcript.messages, transcript.parties(), stable),
             attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),
         )

@@ -8,7 +8,7 @@ from typing import final
 
 from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
 from overheard.auditing.recording import check_recording
-from overheard.auditing.run import DataFit, check_data
+from overheard.auditing.subject import DataFit, check_data
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.data.summary import summarise_data
 from overheard.planning.cost_estimate import CostEstimate, measure_audit

@@ -11,6 +11,7 @@ from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
+from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import MAX_CLIENTS, DataShift, Draws
 from overheard.data.splits.iid import Iid
 from overheard.plans.plugin_field import PluginField
@@ -87,6 +88,11 @@ class DataPlan(StrictModel):
     def split_settings(self) -> SplitSettings | None:
         """How examples are partitioned; None in a plan for recordings."""
         return None if self.split is None else SplitSettings(self.split, self.sizes)
+
+    @property
+    def auxiliary_size(self) -> AuxiliarySize:
+        """The number of auxiliary examples."""
+        return AuxiliarySize(self.auxiliary_per_class, self.auxiliary)
 
     @property
     def sizes(self) -> tuple[int, int]:

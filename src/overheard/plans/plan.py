@@ -100,6 +100,7 @@ class TrainingPlan(RecipePlan):
             raise ValueError(f"the range {list(epochs)} is reversed")
         return epochs
 
+    @property
     def possible_epochs(self) -> range:
         """Return the numbers of epochs for which a client may train in a round."""
         low, high = self.epochs_range or (self.epochs, self.epochs)

@@ -23,7 +23,6 @@ from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 from overheard.learning.threads import one_thread
 from overheard.plans.plan import Plan
-from overheard.plans.plugin_packages import plugin_packages
 
 
 @final
@@ -91,22 +90,22 @@ def follow_recording(
 
     """
     settings, resources = settings or FollowSettings(), resources or Resources()
-    home, packages = AuditFolder(folder), plugin_packages(plan)
-    check_followed_folder(home, folder_claim(plan, packages, None), None)
+    home = AuditFolder(folder)
+    check_followed_folder(home, folder_claim(plan, None), None)
     cache = home.tensor_cache(resources.simulation_cache)
     growing = GrowingRecording(recording, settings.most_rounds)
     attacker = RoundAttacker(load_inputs(plan, resources, cache), recording, growing)
     with lock_folder(folder), one_thread():
         news = _await_news(growing, settings, events.on_wait)
         if news == "round":
-            begin_to_follow(home, folder_claim(plan, packages, recording), recording)
+            begin_to_follow(home, folder_claim(plan, recording), recording)
         while news == "round":
             events.on_round(attacker.attack_quickly())
             attacker.attack_slowly()
             news = _await_news(growing, settings, events.on_wait)
         if not growing.rounds:
             raise PlanError(_describe_nothing(recording, news, settings))
-        claim = folder_claim(plan, packages, recording)
+        claim = folder_claim(plan, recording)
         check_followed_folder(home, claim, recording)
         home.replace_plan(claim)
     return news == "end"

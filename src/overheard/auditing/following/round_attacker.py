@@ -12,6 +12,7 @@ from typing import final
 
 from overheard.archive.layout import count_committed_rounds
 from overheard.archive.reader import read_round
+from overheard.auditing.attacked_run import claims_of_threat
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.cells.claim_store import NoClaimStore
 from overheard.auditing.following.growing_recording import GrowingRecording
@@ -26,7 +27,7 @@ from overheard.auditing.recording import (
     with_proof,
     without_idle_updates,
 )
-from overheard.auditing.run import claims_of_threat, recorded_subject
+from overheard.auditing.subject import recorded_subject
 from overheard.consistency.check import RecordingCheck
 from overheard.consistency.proof import Reason, RecordingProof
 from overheard.consistency.statement import state_step
@@ -281,7 +282,7 @@ class RoundAttacker:
         rounds = run.observed.spec.rounds
         subject = recorded_subject(
             self._checked,
-            run.observed,
+            run,
             f"{about}; the run goes on, and attacks saw its rounds {rounds[0]} to "
             f"{rounds[-1]} at most",
         )

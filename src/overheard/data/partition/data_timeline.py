@@ -74,13 +74,10 @@ def draw_timeline(
 
     """
     _check_shifts(schedule, len(first), dataset.task, users)
-    exchanges_by_round = schedule.by_round()
+    exchanges_by_round = schedule.by_round(seed)
     state = _PartitionState(dataset, users, first, free, schedule.draws, shares)
     rounds, drawn_from = [first], [state.current_shares]
     for number, due in enumerate(exchanges_by_round[1:], 1):
-        round_seed = seed.child("round", number)
-        if due.own_draws:
-            round_seed = round_seed.child("control", due.own_draws)
         clients = [
             client_number
             for client_number, holding in enumerate(state.current_holdings)
@@ -88,11 +85,11 @@ def draw_timeline(
         ]
         state.advance_drifts()
         exchanges = [
-            state.plan_exchange(client_number, due.starting.get(client_number), round_seed)
+            state.plan_exchange(client_number, due.starting.get(client_number), due.seed)
             for client_number in clients
         ]
         if exchanges:
-            state.exchange_examples(exchanges, number, round_seed)
+            state.exchange_examples(exchanges, number, due.seed)
         rounds.append(tuple(holding.rows for holding in state.current_holdings))
         drawn_from.append(state.current_shares)
     timeline = state.to_timeline(rounds, seed.child("looks"))

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.errors import PlanError
+from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings, Share
 
 MAX_CLIENTS = 1_000_000
@@ -105,13 +106,13 @@ class RoundExchanges:
     Args:
         starting: the shifts that start, by client.
         is_refresh: whether all clients get fresh examples, but those in the middle of a shift.
-        own_draws: which draws decide the exchanges: see `Schedule`.
+        seed: the seed of their draws.
 
     """
 
     starting: Mapping[int, DataShift]
     is_refresh: bool
-    own_draws: int
+    seed: Seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +157,19 @@ class Schedule(Settings):
                     f"and {later.round}: drop one of them, or make the first take fewer rounds"
                 )
 
-    def by_round(self) -> tuple["RoundExchanges", ...]:
-        """Return the exchanges of each round; there are none in round 0."""
+    def by_round(self, seed: Seed) -> tuple["RoundExchanges", ...]:
+        """Return the exchanges of each round, with seeds below this one; round 0 has none."""
+        seeds = [seed.child("round", number) for number in range(self.rounds)]
+        if self.own_draws:
+            own = slice(self.own_draws_from, None)
+            seeds[own] = [one.child("control", self.own_draws) for one in seeds[own]]
         return tuple(
             RoundExchanges(
                 {shift.client: shift for shift in self.shifts if shift.round == number},
                 bool(number and self.refresh_every and number % self.refresh_every == 0),
-                self.own_draws if number >= self.own_draws_from else 0,
+                round_seed,
             )
-            for number in range(self.rounds)
+            for number, round_seed in enumerate(seeds)
         )
 
     @property
