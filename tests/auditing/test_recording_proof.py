@@ -24,6 +24,7 @@ from overheard.core.messages import Aggregate, Broadcast, Message, MissingReply,
 from overheard.core.parties import COHORT, SERVER, Party, client, late_joiner
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
 from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.audit import Audit
@@ -264,6 +265,19 @@ def test_takes_counts_of_any_client_where_only_global_models_were_recorded(tmp_p
     assert read(tmp_path, [broadcast(0), broadcast(1)], (0, client(7))) is not None
     with pytest.raises(TranscriptError, match="round 2, but the rounds of the run are 0 to 1"):
         read(tmp_path, [broadcast(0), broadcast(1)], (2, client(7)))
+
+
+def test_takes_facts_on_a_client_that_was_expected_and_never_selected(tmp_path: Path):
+    users = {client(number): f"user {number}" for number in (0, 1)}
+    write_truth(tmp_path, GroundTruth(Facts(UsersOfClients(users))))
+    run = Transcript((broadcast(0), update(0, client(0))))
+    found = read_recorded_truth(
+        tmp_path, run, 2, NOBODY, is_external=False, planned_parties=(SERVER, *users)
+    )
+    assert found is not None
+    assert found.facts.need(UsersOfClients).users == users
+    with pytest.raises(TranscriptError, match="names client/1, but the parties of the run"):
+        read_recorded_truth(tmp_path, run, 2, NOBODY, is_external=False)
 
 
 def test_takes_counts_of_the_clients_of_a_mean(tmp_path: Path):

@@ -39,6 +39,7 @@ def read_recorded_truth(
     partition: DataPartition,
     *,
     is_external: bool,
+    planned_parties: Collection[Party] = (),
     other_parties: Collection[Party] | None = None,
     planned_rounds: int | None = None,
 ) -> GroundTruth | None:
@@ -54,6 +55,7 @@ def read_recorded_truth(
         partition: the plan's partition, with the candidate records of each client.
         is_external: whether the run was not simulated by Overheard; the digest of the canaries
             is then the only evidence that the records are the plan's.
+        planned_parties: parties that the run expected, some of which may have no message.
         other_parties: parties of the run that are not in these messages, if the run goes on;
             None = these are all of its messages.
         planned_rounds: the number of rounds of the run, which may have stopped before; None =
@@ -72,7 +74,7 @@ def read_recorded_truth(
     if stated.counts:
         truth = truth.having(LabelCounts(counts))
         _refuse_incomplete_counts(path, transcript, counts, classes)
-    parties = tuple(sorted({*transcript.parties(), *(other_parties or ())}))
+    parties = tuple(sorted({*transcript.parties(), *planned_parties, *(other_parties or ())}))
     last = max((one.round for one in transcript.messages), default=0)
     last = max(last, planned_rounds or 0)
     _refuse_unknown_counts(path, transcript, parties, counts)

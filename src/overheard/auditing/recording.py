@@ -220,6 +220,7 @@ class CheckedRecording:
             self.audit_inputs.dataset.task.classes,
             self.partition,
             is_external=not self.manifest.data,
+            planned_parties=tuple(map(Party, self.manifest.parties)),
             other_parties=parties,
             planned_rounds=self.manifest.rounds,
         )
