@@ -26,7 +26,9 @@ from overheard.data.reading.arrays import ITEM_BYTES
 from overheard.data.reading.mnist_files import MAGIC, SIDE
 from overheard.data.reading.texts import WORD_BYTES
 from overheard.disk.limits import MAX_RATIO
-from overheard.disk.reading import json_memory
+from overheard.disk.reading import MAX_TABLES, json_memory
+from overheard.plans.strict_model import MAX_ITEMS
+from overheard.recorders.exported_weights import NUMBER_BYTES
 
 Writer = Callable[[Path, int], None]
 
@@ -120,7 +122,8 @@ def npz_of_zeros(path: Path, size: int) -> None:
     # As much noise as the ratio of unpacked to packed bytes requires.
     noise = 2 * numbers.nbytes // MAX_RATIO // 32
     numbers[:noise] = np.random.default_rng(0).random((noise, 8), np.float32)
-    np.savez_compressed(path, x=numbers, y=np.arange(rows) % 3)
+    labels = np.random.default_rng(0).integers(0, 3, rows, np.uint8)
+    np.savez_compressed(path, x=numbers, y=labels)
 
 
 def npz_of_images(path: Path, size: int) -> None:
@@ -175,8 +178,8 @@ def cifar_archive_of_many_files(path: Path, size: int) -> None:
 def cifar_archive_of_long_header(path: Path, size: int) -> None:
     """Write an archive of CIFAR-10 in which a file has a header of many entries."""
     member = tarfile.TarInfo("x")
-    # Each takes a line such as "11 12345=1".
-    member.pax_headers = {f"{number:x}": "" for number in range(size // 20)}
+    # More take minutes to write.
+    member.pax_headers = {f"{number:x}": "" for number in range(min(size // 20, 10**6))}
     _write_archive(path, (member,))
 
 
@@ -211,14 +214,15 @@ def toml_list(path: Path, size: int) -> None:
     path.write_bytes(b"a = [" + b"1," * (size // 2 - 5) + b"]\n")
 
 
-def toml_items(key: str, item: str) -> Writer:
-    """Return what gives a table of TOML a long list of one item."""
+def toml_items(key: str, item: str, most: int = 10**7) -> Writer:
+    """Return what gives a table of TOML a long list of one item, and at most so many."""
 
     def write(path: Path, size: int) -> None:
         lines = [
             line for line in path.read_text().splitlines() if not line.startswith(f"{key} =")
         ]
-        text = f"{key} = [" + f"{item}," * ((size - 10_000) // (len(item) + 1)) + "]\n"
+        count = min(most, (size - 10_000) // (len(item) + 1))
+        text = f"{key} = [" + f"{item}," * count + "]\n"
         path.write_text(text + "\n".join(lines))
 
     return write
@@ -226,8 +230,16 @@ def toml_items(key: str, item: str) -> Writer:
 
 def toml_keys(path: Path, size: int) -> None:
     """Write many unknown keys before the intact content."""
-    lines = "".join(f"k{number:x}=1\n" for number in range((size - 10_000) // 9))
+    count = min(MAX_ITEMS - 1000, (size - 10_000) // 9)
+    lines = "".join(f"k{number:x}=1\n" for number in range(count))
     path.write_text(lines + path.read_text())
+
+
+def toml_tables(path: Path, size: int) -> None:
+    """Write many tables after the intact content, up to the most that are read."""
+    count = min(MAX_TABLES - 1000, (size - 10_000) // 9)
+    lines = "".join(f"[k{number:x}]\n" for number in range(count))
+    path.write_text(path.read_text() + lines)
 
 
 def json_items(
@@ -288,7 +300,7 @@ def many_lines(line: str | None, path: Path, size: int) -> None:
 
 def safetensors_of_noise(path: Path, size: int) -> None:
     """Write tensors of 16 bits a number, for each file of an export."""
-    _write_export(path, size // 2, torch.float16)
+    _write_export(path, size // NUMBER_BYTES, torch.float16)
 
 
 def safetensors_of_doubles(path: Path, size: int) -> None:
@@ -307,11 +319,23 @@ def _write_export(path: Path, count: int, dtype: torch.dtype) -> None:
             save_file(tensors, file)
 
 
+def safetensors_of_many(path: Path, size: int) -> None:
+    """Write as many empty tensors as the longest header that is read may list."""
+    count = min(size, 95_000_000) // 68
+    tensors = ",".join(
+        f'"{number:07x}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+        for number in range(count)
+    )
+    header = f"{{{tensors}}}".encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+
+
 def npz_of_weights(path: Path, size: int) -> None:
     """Write weights of 16 bits a number that hold nearly nothing but zeros, packed."""
-    _write_export(path, size // 2, torch.float16)
-    noise = np.random.default_rng(0).random(3 * size // MAX_RATIO // 2).astype(np.float16)
-    weights = np.zeros((1, size // 2), np.float16)
+    count = size // NUMBER_BYTES
+    _write_export(path, count, torch.float16)
+    noise = np.random.default_rng(0).random(3 * count // MAX_RATIO).astype(np.float16)
+    weights = np.zeros((1, count), np.float16)
     weights[0, : len(noise)] = noise
     np.savez_compressed(path, weight=weights, bias=np.zeros(1, np.float16))
 
@@ -343,8 +367,9 @@ def _write_many_entries(path: Path, content: bytes, count: int) -> None:
 
 def mpk_of_noise(path: Path, size: int) -> None:
     """Write each file of an experiment of Fed-BioMed with tensors of 16 bits a number."""
-    content = np.random.default_rng(0).random(size // 2).astype(np.float16).tobytes()
-    stored = [content, "float16", [size // 2]]
+    count = size // NUMBER_BYTES
+    content = np.random.default_rng(0).random(count).astype(np.float16).tobytes()
+    stored = [content, "float16", [count]]
     packed = msgpack.packb({"w": {"__type__": "torch.Tensor", "value": stored}})
     for file in path.parent.rglob("*.mpk"):
         file.write_bytes(packed)

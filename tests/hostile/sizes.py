@@ -21,6 +21,7 @@ from overheard.disk.limits import (
     VARIABLE,
     parse_size,
 )
+from overheard.plans.strict_model import MAX_ITEMS
 from tests.hostile import large_inputs as write
 from tests.hostile.__main__ import say
 from tests.hostile.audit_hook import WatchedCommands
@@ -61,6 +62,9 @@ IMAGES, ARRAYS = "data: folder of public data sets", "data: arrays in npz"
 ABOUT, SAFETENSORS = "export: about.toml", "export: weights in safetensors"
 NPZ, BREAKPOINT = "export: weights in npz", "export: breakpoints of Fed-BioMed"
 FACTS, DIGESTS = "recording: facts for a plan", "evidence: digests.json"
+
+RULES = MAX_ITEMS - 1000
+"""Items of a list that a plan or a policy may just have."""
 
 CIFAR = (plan_check("cifar.toml"),)
 
@@ -147,17 +151,19 @@ SIZES: tuple[Large, ...] = (
     Large("export: weights of Fed-BioMed", ARRAY, "16 bits", write.mpk_of_noise),
     Large(SAFETENSORS, ARRAY, "16 bits", write.safetensors_of_noise),
     Large(SAFETENSORS, ARRAY, "64 bits", write.safetensors_of_doubles),
+    Large(SAFETENSORS, ARRAY, "many tensors", write.safetensors_of_many),
     Large(NPZ, ARRAY, "16 bits, zeros, packed", write.npz_of_weights),
     Large(NPZ, ARRAY, "many tensors", write.npz_of_many_weights),
     Large(ABOUT, SMALL_FILE, "clients", toml_items("clients", '""')),
     Large(ABOUT, SMALL_FILE, "wrong clients", toml_items("clients", "1")),
     Large(ABOUT, SMALL_FILE, "unknown keys", write.toml_keys),
+    Large(ABOUT, SMALL_FILE, "tables", write.toml_tables),
     Large("app: source code", SOURCE_FILES, "statements", write.statements),
     Large("plan", SMALL_FILE, "one list", write.toml_list),
-    Large("plan", SMALL_FILE, "wrong seeds", toml_items("seeds", '""')),
-    Large("plan", SMALL_FILE, "seeds", toml_items("seeds", "1")),
+    Large("plan", SMALL_FILE, "wrong seeds", toml_items("seeds", '""', RULES)),
+    Large("plan", SMALL_FILE, "seeds", toml_items("seeds", "1", RULES)),
     Large("plan", SMALL_FILE, "unknown keys", write.toml_keys),
-    Large("policy", SMALL_FILE, "wrong rules", toml_items("epsilon", "1")),
+    Large("policy", SMALL_FILE, "wrong rules", toml_items("epsilon", "1", RULES)),
     Large(DIGESTS, SMALL_FILE, "wrong digests", json_items("files", "1")),
 )
 

@@ -6,7 +6,6 @@ Weights are left out, as the message lists state their digests, and so is the ru
 """
 
 import json
-import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from overheard.archive.repeated_keys import refuse_repeated_keys
 from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import OutputError
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
+from overheard.disk.folders import walk_folders
 from overheard.disk.open_folder import explain_errors
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text, write_unflushed
@@ -106,11 +106,11 @@ def _found_digests(run: Path) -> Mapping[str, str]:
     """Return the digest of each file of a run that is to be listed, by its path in the run."""
     found = dict[str, str]()
     try:
-        for folder, folders, names in os.walk(run):
+        for folder, folders, names in walk_folders(run):
             folders.sort()
-            is_round = Path(folder).parent.name == ROUNDS
+            is_round = folder.parent.name == ROUNDS
             for name in sorted(names):
-                path = Path(folder, name)
+                path = folder / name
                 is_json = name.endswith((".json", ".jsonl"))
                 is_state = name.endswith(".safetensors") and not is_round
                 is_left_out = path in (_list_path(run), seconds_path(run))

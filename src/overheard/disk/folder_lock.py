@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from overheard.core.errors import OutputError
 from overheard.core.escape import escape_unprintable
-from overheard.disk.folders import make_folder
+from overheard.disk.folders import make_folder, walk_folders
 from overheard.disk.open_folder import FILE_MODE, output_error
 from overheard.disk.writing import remove_partial_files
 
@@ -59,9 +59,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
             f"{folder} cannot be locked: start no other audit with this folder", stacklevel=3
         )
     try:
-        for place, names, _ in os.walk(folder) if lock.is_locked else ():
+        for place, names, _ in walk_folders(folder) if lock.is_locked else ():
             names[:] = [name for name in names if name != "transcript"]  # as it may be huge
-            remove_partial_files(Path(place), inside=folder)
+            remove_partial_files(place, inside=folder)
         yield
     finally:
         # Removed while it is locked: nobody else can have locked this file in the meantime.

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -107,6 +108,24 @@ def group_number(group: str | int) -> int:
         ) from error
 
 
+def walk_folders(place: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield each folder in a folder, itself first, with the names of its folders and files.
+
+    As `os.walk`: links are not followed, and folders that are removed from the list are left
+    out. It works at any depth, where `os.walk` fails at a thousand before Python 3.12.
+    """
+    pending = [place]
+    while pending:
+        folder = pending.pop()
+        names, files = list[str](), list[str]()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                (names if is_folder else files).append(entry.name)
+        yield folder, names, files
+        pending += [folder / name for name in reversed(names)]
+
+
 def remove_folder(path: Path, *, inside: Path) -> None:
     """Remove a folder with all that is in it, if it exists; links in it are not followed.
 
@@ -121,10 +140,16 @@ def remove_folder(path: Path, *, inside: Path) -> None:
     ):
         if above.is_link(path.name):
             raise link_error(path)
-        if above.handle is None:
-            shutil.rmtree(path)
-        else:
-            shutil.rmtree(path.name, dir_fd=above.handle)
+        try:
+            if above.handle is None:
+                shutil.rmtree(path)
+            else:
+                shutil.rmtree(path.name, dir_fd=above.handle)
+        except RecursionError as error:
+            raise OutputError(
+                f"{path} has folders nested too deeply to be removed here: remove it by "
+                f"`rm -r {path}`"
+            ) from error
 
 
 def remove_file(path: Path, *, inside: Path) -> None:

@@ -5,11 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
 from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
@@ -106,7 +108,7 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
     if len(package) > LONGEST_NAME or not re.fullmatch(r"[A-Za-z_]\w*", package):
         return
     single = folder / f"{package}.py"
-    paths = [single] if single.is_file() else sorted((folder / package).rglob("*.py"))
+    paths = [single] if single.is_file() else _source_paths(folder / package)
     size = 0
     for path in paths[:MOST_FILES]:
         text = read_text(path, PlanError, inside=folder, part=SOURCE_FILES)
@@ -119,6 +121,17 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
         relative = path.relative_to(folder)
         module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
         yield SourceFile(module, relative.as_posix(), tree)
+
+
+def _source_paths(package: Path) -> list[Path]:
+    """Return the source files of a package, sorted, up to the most that are read."""
+    found = [
+        folder / name
+        for folder, _, files in islice(walk_folders(package), MOST_FILES)
+        for name in files
+        if name.endswith(".py")
+    ]
+    return sorted(found)
 
 
 def _find_networks(files: Sequence[SourceFile]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,9 @@ MAX_NAME_LENGTH = 200
 
 MAX_TENSORS = 100_000
 """Most tensors of a file, as of a reply that is recorded."""
+
+NUMBER_BYTES = 4
+"""The bytes that a number takes at the least, as updates are computed with 32 bits."""
 
 NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")
 """NumPy's type strings of plain numbers."""
@@ -84,7 +87,7 @@ def read_exported_weights(
             memory is allocated.
 
     """
-    refuse_large(str(path), checked_file_size(path, folder), TranscriptError, part=ARRAY)
+    checked_file_size(path, folder)
     try:
         read = _safetensors if path.suffix == ".safetensors" else _npz
         exported = read(path, shapes, left_out, has_codes)
@@ -145,6 +148,8 @@ def _safetensors(
                 raise not_weights(path, name, kind)
             refuse_shape(path, name, tuple(head.get_shape()), shapes)
             weights[name] = file.get_tensor(name)
+    # Their pages are not read yet.
+    refuse_large_numbers(path, ((one.numel(), one.itemsize) for one in weights.values()))
     return ExportedWeights(weights, tuple(left_out))
 
 
@@ -177,6 +182,9 @@ def _npz(
             if head.kind.kind != "f" and not has_codes:
                 raise not_weights(path, name, str(head.kind))
             refuse_shape(path, name, head.header.shape, shapes)
+        refuse_large_numbers(
+            path, ((head.header.count, head.kind.itemsize) for head in taken.values())
+        )
         if shapes is None:
             _refuse_bomb(path, taken)
         return ExportedWeights(
@@ -271,6 +279,18 @@ def refuse_shape(path: Path, name: str, shape: tuple[int, ...], shapes: Shapes |
             f"{path}: {name!r} has shape {printable_excerpt(str(shape))}, but {shapes[name]} "
             "in the broadcast model: export replies to the model of the same round"
         )
+
+
+def refuse_large_numbers(path: Path, tensors: Iterable[tuple[int, int]]) -> None:
+    """Raise `TranscriptError` if tensors are too large once their numbers have 32 bits.
+
+    Args:
+        path: the file.
+        tensors: how many numbers each has, and the bytes of one.
+
+    """
+    taken = sum(count * max(NUMBER_BYTES, size) for count, size in tensors)
+    refuse_large(f"{path}: its tensors", taken, TranscriptError, part=ARRAY)
 
 
 def _refuse_bomb(path: Path, heads: Mapping[str, _ArrayEntry]) -> None:

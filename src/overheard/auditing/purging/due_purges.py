@@ -1,7 +1,6 @@
 """Finds audits and recordings, and says when their retention ends."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -16,6 +15,7 @@ from overheard.auditing.purging.purge import (
     RESULTS_OF_AUDIT,
     is_purgeable,
 )
+from overheard.disk.folders import walk_folders
 from overheard.plans.retention import Period, Retention, parse_retention
 
 MESSAGES = (*MESSAGES_OF_AUDIT, *MESSAGES_OF_RECORDING)
@@ -62,8 +62,7 @@ def find_folders(place: Path) -> Iterator[Path]:
 
     Runs within an audit belong to it. Links are not followed.
     """
-    for inside, names, _ in os.walk(place):
-        folder = Path(inside)
+    for folder, names, _ in walk_folders(place):
         if is_purgeable(folder):
             names.clear()
             yield folder

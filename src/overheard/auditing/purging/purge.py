@@ -1,6 +1,5 @@
 """Removes the messages, claims and caches of an audit or a recording, and keeps its results."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +19,7 @@ from overheard.archive.run_end import has_ended
 from overheard.auditing.folder import AuditFolder
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.disk.folder_lock import lock_folder
-from overheard.disk.folders import remove_file, remove_folder
+from overheard.disk.folders import remove_file, remove_folder, walk_folders
 
 MESSAGES_OF_AUDIT = ("cells", "bank", "runs", "followed.json", "pictures.html")
 """What an audit stores to be resumed: claims, simulations, and runs with messages and truth.
@@ -189,9 +188,7 @@ def _measure(folder: Path, name: str) -> RemovedEntry:
     if not path.is_dir() or path.is_symlink():
         return RemovedEntry(name=name, files=1, bytes=path.lstat().st_size)
     files = [
-        (Path(inside) / file).lstat().st_size
-        for inside, _, own in os.walk(path)
-        for file in own
+        (inside / file).lstat().st_size for inside, _, own in walk_folders(path) for file in own
     ]
     return RemovedEntry(name=name, files=len(files), bytes=sum(files))
 

@@ -14,10 +14,11 @@ from overheard.core.errors import DataError, PlanError
 from overheard.core.examples import Examples
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.reading.arrays import checked_numbers
+from overheard.data.reading.arrays import ITEM_BYTES, checked_numbers
 from overheard.data.reading.fetch import RemoteFile, fetch
 from overheard.data.reading.folder import find_file, placement_hint
 from overheard.data.reading.images import LabelledImages, image_dataset, read_images
+from overheard.disk.limits import ARRAY, refuse_large
 
 CLASS_NAMES = (
     "airplane",
@@ -136,6 +137,8 @@ def read_batches(archive: Path, batches: list[str]) -> LabelledImages:
         DataError: if the archive is not the published one.
 
     """
+    memory = ITEM_BYTES * len(batches) * BATCH * IMAGE_BYTES
+    refuse_large(str(archive), memory, DataError, part=ARRAY)
     try:
         with gzip.open(archive) as stream:
             content = b"".join(_read_files(stream, batches))

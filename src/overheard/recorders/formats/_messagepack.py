@@ -28,6 +28,7 @@ from overheard.recorders.exported_weights import (
     ExportedWeights,
     check_weights,
     not_weights,
+    refuse_large_numbers,
     refuse_names,
     refuse_shape,
     unreadable_file,
@@ -72,6 +73,8 @@ def read_messagepack_weights(
             arrays = _read_arrays(stream, size)
     except _UNREADABLE as error:
         raise unreadable_file(path, error) from error
+    sizes = ((len(one.content), np.dtype(one.dtype).itemsize) for one in arrays.values())
+    refuse_large_numbers(path, ((length // size, size) for length, size in sizes))
     refuse_names(path, arrays, shapes, left_out)
     weights, others = dict[str, Tensor](), list[str]()
     for name in arrays if shapes is None else shapes:
