@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -144,9 +145,7 @@ def test_a_truth_that_is_added_later_is_scored_without_an_attack(
 
 def test_another_truth_changes_scores_and_no_claim(copy: Path, tmp_path: Path):
     before = audit_here(TINY, tmp_path / "out", recording=copy)
-    truth = json.loads(truth_path(copy).read_text())
-    truth["counts"][0]["labels"] = truth["counts"][0]["labels"][::-1]
-    truth_path(copy).write_text(json.dumps(truth))
+    change_truth(copy, lambda counts: counts[0]["labels"].reverse())
     after = audit_here(TINY, tmp_path / "out", recording=copy)
     assert [one.claimed.numbers for one in after.findings] == [
         one.claimed.numbers for one in before.findings
@@ -173,31 +172,17 @@ def test_a_simulated_run_that_is_not_finished_has_the_planned_partition(
     assert {finding.cell.rounds for finding in found.findings} == {(0,)}
 
 
-def spoil_truth(change: Callable[[list[dict[str, object]]], object]) -> Callable[[Path], None]:
-    def spoil(folder: Path) -> None:
-        truth = json.loads(truth_path(folder).read_text())
-        change(truth["counts"])
-        truth_path(folder).write_text(json.dumps(truth))
-
-    return spoil
-
-
-def with_shifts(party: str, *rounds: int) -> Callable[[Path], None]:
-    def spoil(folder: Path) -> None:
-        truth = json.loads(truth_path(folder).read_text())
-        truth["shifts"] = [{"party": party, "rounds": rounds}]
-        truth_path(folder).write_text(json.dumps(truth))
-
-    return spoil
+def change_truth(
+    folder: Path, change: Callable[[list[dict[str, Any]]], object] = len, **values: object
+) -> None:
+    """Change the label counts of a ground truth, and state further values."""
+    truth = json.loads(truth_path(folder).read_text()) | values
+    change(truth["counts"])
+    truth_path(folder).write_text(json.dumps(truth))
 
 
-def with_user(party: str) -> Callable[[Path], None]:
-    def spoil(folder: Path) -> None:
-        truth = json.loads(truth_path(folder).read_text())
-        truth["users"] = {party: "ann"}
-        truth_path(folder).write_text(json.dumps(truth))
-
-    return spoil
+def shift(party: str, *rounds: int) -> dict[str, object]:
+    return {"shifts": [{"party": party, "rounds": rounds}]}
 
 
 def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
@@ -216,7 +201,7 @@ def test_without_a_truth_the_page_says_why_an_attack_doubts_its_intervals(
 
 
 def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
-    with_shifts("client/1", 1)(copy)
+    change_truth(copy, **shift("client/1", 1))
     plan = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
     found = audit_here(plan, tmp_path / "out", recording=copy)
     assert [(one.target, one.true_since) for one in found.findings] == [
@@ -226,60 +211,43 @@ def test_takes_recorded_shifts_as_ground_truth(copy: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("change", "values", "words"),
     [
-        (lambda folder: truth_path(folder).write_text("{"), "is damaged"),
-        (spoil_truth(lambda counts: counts.pop()), "in which it sent an update: add them"),
+        (list.pop, {}, "in which it sent an update: add them"),
+        (lambda counts: counts[0].update(labels=[0] * 10), {}, "are not counts of 10"),
         (
-            spoil_truth(lambda counts: counts[0].update(labels=[1, 2])),
-            "are of 10 labels, but the first ones are of 2",
-        ),
-        (spoil_truth(lambda counts: counts[0].update(labels=[0] * 10)), "are not counts of 10"),
-        (
-            spoil_truth(lambda counts: counts[0].update(labels=[-1, 9] * 5)),
-            "must be 0 or more, got -1",
-        ),
-        (
-            spoil_truth(lambda counts: counts.append(counts[0])),
-            "counts states round 0 of client/0 twice",
-        ),
-        (
-            spoil_truth(lambda counts: counts.append({**counts[0], "party": "client/99"})),
+            lambda counts: counts.append({**counts[0], "party": "client/99"}),
+            {},
             "has label counts of client/99 in round 0, but the parties of the run are client/0",
         ),
         (
-            spoil_truth(lambda counts: counts.append({**counts[0], "round": 7})),
+            lambda counts: counts.append({**counts[0], "round": 7}),
+            {},
             "what holds in round 7, but the rounds of the run are 0 to 2: remove the entry",
         ),
-        (with_shifts("client/9", 1), "client/9 shifts in the rounds"),
-        (with_shifts("client/1", 0), "name its clients, and rounds from 1 to 1"),
-        (with_shifts("client/1", 2), "its last round is 1"),
+        (len, shift("client/9", 1), "client/9 shifts in the rounds"),
+        (len, shift("client/1", 0), "name its clients, and rounds from 1 to 1"),
+        (len, shift("client/1", 2), "its last round is 1"),
         (
-            with_user("client/9"),
+            len,
+            {"users": {"client/9": "ann"}},
             "'users' names client/9, but the parties of the run are client/0, client/1",
         ),
-        (lambda folder: shutil.rmtree(folder / "transcript"), "holds no transcript"),
     ],
     ids=[
-        "damaged",
-        "missing counts",
-        "two labels",
-        "no example",
-        "below 0",
-        "twice",
-        "of an unknown party",
-        "of an unknown round",
-        "shift of an unknown party",
-        "a shift at the start",
-        "a shift after the end",
+        *("missing counts", "no example", "of an unknown party", "of an unknown round"),
+        *("shift of an unknown party", "a shift at the start", "a shift after the end"),
         "user of an unknown party",
-        "empty",
     ],
 )
-def test_refuses_an_incomplete_recording_before_it_writes(
-    copy: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str
+def test_refuses_a_truth_that_does_not_fit_before_it_writes(
+    copy: Path,
+    tmp_path: Path,
+    change: Callable[[list[dict[str, Any]]], object],
+    values: dict[str, object],
+    words: str,
 ):
-    spoil(copy)
+    change_truth(copy, change, **values)
     with pytest.raises(TranscriptError, match=words):
         audit_here(TINY, tmp_path / "out", recording=copy)
     assert not (tmp_path / "out").exists()

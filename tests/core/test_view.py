@@ -391,7 +391,6 @@ GUESSING = Prior(recipes=(Recipe(rate=0.2, epochs=1, batch=1),))
 """An attacker without the recipe that has one candidate recipe."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Greedy(Attack[LabelShares]):
     """Has every need except distilled sets, and those that updates meet as well."""
@@ -463,20 +462,10 @@ def test_names_the_one_need_that_is_not_met(knowledge: Knowledge, need: Need):
     assert missing_needs(Greedy(), WHOLE, ONE, knowledge) == (need.description,)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class OnSets(Attack[LabelShares]):
+class OnSets(Greedy):
     """Reads distilled sets."""
 
-    name: ClassVar[str] = "on_sets"
-    claim_type: ClassVar = LabelShares
     needs: ClassVar = frozenset({DISTILLED})
-    source: ClassVar[str] = "test"
-
-    def infer(
-        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
-    ) -> Mapping[Party, LabelShares]:
-        return {}
 
 
 def test_a_distilled_set_needs_the_servers_of_the_same_round():

@@ -48,9 +48,9 @@ def test_folders_that_are_taken_from_the_list_and_links_are_left_out(tmp_path: P
 
 def test_what_is_nested_too_deeply_is_removed_or_the_command_that_does_is_named(deep: Path):
     # From 3.13 on, Python removes them.
+    said = ""
     try:
         remove_folder(deep, inside=deep.parent)
     except OutputError as error:
-        assert f"rm -r {deep}" in str(error)
-    else:
-        assert not deep.exists()
+        said = str(error)
+    assert f"rm -r {deep}" in said or not deep.exists()

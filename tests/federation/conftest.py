@@ -9,6 +9,8 @@ takes one step at rate 1. The gradient is the mean of (probability - truth) * x:
     their mean by size: (1 * (1, -1) + 3 * (-2, 2)) / 4 = (-1.25, 1.25)
 """
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -36,24 +38,26 @@ def build_model() -> nn.Module:
     return model
 
 
-@pytest.fixture
-def small() -> Federation:
-    pool = Examples(
-        torch.tensor([[2.0], [4.0], [4.0], [4.0]]),
-        torch.tensor([0, 1, 1, 1]),
-    )
+def federation(pool: Examples, rows: list[list[torch.Tensor]], recipe: Recipe) -> Federation:
     return Federation(
         build_model=build_model,
         model="two weights",
         task=Task((1,), ("no", "yes")),
-        recipe=Recipe(rate=1.0, epochs=1, batch=8),
+        recipe=recipe,
         pool=pool,
-        rows=[[torch.tensor([0]), torch.tensor([1, 2, 3])]] * 2,
+        rows=rows,
         test=pool,
-        rounds=2,
+        rounds=len(rows),
         seed=Seed(5),
         engine="sequential",
     )
+
+
+@pytest.fixture
+def small() -> Federation:
+    pool = Examples(torch.tensor([[2.0], [4.0], [4.0], [4.0]]), torch.tensor([0, 1, 1, 1]))
+    rows = [torch.tensor([0]), torch.tensor([1, 2, 3])]
+    return federation(pool, [rows] * 2, Recipe(rate=1.0, epochs=1, batch=8))
 
 
 @pytest.fixture
@@ -64,15 +68,13 @@ def crowd() -> Federation:
         torch.randn(200, 1, generator=generator),
         torch.randint(0, 2, (200,), generator=generator),
     )
-    return Federation(
-        build_model=build_model,
-        model="two weights",
-        task=Task((1,), ("no", "yes")),
-        recipe=Recipe(rate=0.1, epochs=1, batch=4),
-        pool=pool,
-        rows=[list(torch.arange(200).split(10))] * 3,
-        test=pool,
-        rounds=3,
-        seed=Seed(5),
-        engine="sequential",
-    )
+    rows = list(torch.arange(200).split(10))
+    return federation(pool, [rows] * 3, Recipe(rate=0.1, epochs=1, batch=4))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

@@ -11,7 +11,8 @@ from overheard.core.messages import Broadcast, DistilledSet
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.federation.run import run
-from tests.federation.test_distillation_run import CLIENTS, ROUNDS, federation, files, sets
+from tests.federation.conftest import files
+from tests.federation.test_distillation_run import CLIENTS, ROUNDS, federation, sets
 
 
 @pytest.fixture(scope="module")

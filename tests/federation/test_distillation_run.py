@@ -24,6 +24,7 @@ from overheard.federation.federation import Federation
 from overheard.federation.run import run
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.models.mlp import Mlp
+from tests.federation.conftest import files
 
 CLIENTS, CLASSES, ROUNDS, SIZE = 3, 3, 4, 60
 
@@ -73,14 +74,6 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("done")
     run(federation(), folder)
     return folder
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.slow

@@ -155,36 +155,45 @@ def test_a_failed_client_is_missing_and_not_a_zero_update(
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [1.0, -1.0]
 
 
-def test_if_all_clients_fail_the_model_is_unchanged(small: Federation, tmp_path: Path) -> None:
-    failing = replace(small, failure_rate=0.999999)
+@pytest.mark.parametrize("defenses", [(), (Masks(),)])
+def test_if_all_clients_fail_the_model_is_unchanged(
+    small: Federation, tmp_path: Path, defenses: tuple[Defense, ...]
+) -> None:
+    failing = replace(small, defenses=defenses, failure_rate=0.999999)
     messages = messages_of(failing, tmp_path)
+    # Without updates there is no aggregate, either.
     assert [type(m.body) for m in messages] == [Broadcast, MissingReply, MissingReply]
     assert next_weights(failing, 0, messages)["weight"].flatten().tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("defenses", "read", "after"),
+    [
+        ((), 1.25, 1.25),
+        # The server reads the aggregate before its own defense, but after one of the protocol.
+        ((Scale(of_aggregate=4.0),), 1.25, 5.0),
+        ((ScaleTogether(of_aggregate=4.0),), 5.0, 5.0),
+    ],
+    ids=["no other", "of the server", "of the protocol"],
+)
 def test_no_party_reads_masked_updates_and_the_server_reads_their_mean(
-    small: Federation, tmp_path: Path
+    small: Federation,
+    tmp_path: Path,
+    defenses: tuple[Defense, ...],
+    read: float,
+    after: float,
 ) -> None:
-    masked = replace(small, defenses=(Masks(),))
+    masked = replace(small, defenses=(Masks(), *defenses))
     messages = messages_of(masked, tmp_path)
     assert deltas(messages, SERVER) == {}
     assert deltas(messages, client(0)) == {client(0): [1.0, -1.0]}
     aggregate = messages[-1]
     assert (aggregate.sender, aggregate.readers) == (COHORT, frozenset({SERVER}))
     assert isinstance(aggregate.body, Aggregate)
-    assert aggregate.body.delta["weight"].flatten().tolist() == [-1.25, 1.25]
+    assert aggregate.body.delta["weight"].flatten().tolist() == [-read, read]
     assert aggregate.body.cohort == {client(0), client(1)}
     assert aggregate.body.examples == 4
-    assert next_weights(masked, 0, messages)["weight"].flatten().tolist() == [-1.25, 1.25]
-
-
-def test_if_all_clients_fail_there_is_no_aggregate(small: Federation, tmp_path: Path) -> None:
-    failing = replace(small, defenses=(Masks(),), failure_rate=0.999999)
-    assert [type(m.body) for m in messages_of(failing, tmp_path)] == [
-        Broadcast,
-        MissingReply,
-        MissingReply,
-    ]
+    assert next_weights(masked, 0, messages)["weight"].flatten().tolist() == [-after, after]
 
 
 def test_the_server_reads_updates_before_its_own_defense(
@@ -194,28 +203,6 @@ def test_the_server_reads_updates_before_its_own_defense(
     messages = messages_of(defended, tmp_path)
     assert deltas(messages, SERVER)[client(0)] == [1.0, -1.0]
     # Four times the mean worked by hand.
-    assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
-
-
-def test_the_server_reads_an_aggregate_before_its_own_defense(
-    small: Federation, tmp_path: Path
-) -> None:
-    defended = replace(small, defenses=(Masks(), Scale(of_aggregate=4.0)))
-    messages = messages_of(defended, tmp_path)
-    body = messages[-1].body
-    assert isinstance(body, Aggregate)
-    assert body.delta["weight"].flatten().tolist() == [-1.25, 1.25]
-    assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
-
-
-def test_a_defense_of_the_protocol_acts_before_the_server_reads(
-    small: Federation, tmp_path: Path
-) -> None:
-    defended = replace(small, defenses=(Masks(), ScaleTogether(of_aggregate=4.0)))
-    messages = messages_of(defended, tmp_path)
-    body = messages[-1].body
-    assert isinstance(body, Aggregate)
-    assert body.delta["weight"].flatten().tolist() == [-5.0, 5.0]
     assert next_weights(defended, 0, messages)["weight"].flatten().tolist() == [-5.0, 5.0]
 
 

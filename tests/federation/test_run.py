@@ -27,7 +27,7 @@ from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
 from overheard.federation.run import run, run_federations
 from overheard.learning.workers import processes
-from tests.federation.conftest import ClientDefense
+from tests.federation.conftest import ClientDefense, files
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "kill_resume.py"
 
@@ -45,14 +45,6 @@ class Noise(ClientDefense):
 
     def __repr__(self) -> str:
         return "Noise()"
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int]]:

@@ -37,6 +37,16 @@ def growing(recording: Path, tmp_path: Path) -> GrowingCopy:
     return GrowingCopy(recording, tmp_path / "growing")
 
 
+def wait(
+    out: Path,
+    recording: Path,
+    events: FollowEvents,
+    plan: Plan = TINY,
+    settings: FollowSettings = QUICK,
+) -> bool:
+    return follow_recording(plan, out, recording, events, resources=HERE, settings=settings)
+
+
 def follow(
     growing: GrowingCopy, out: Path, plan: Plan = TINY, settings: FollowSettings = QUICK
 ) -> list[FollowedRound]:
@@ -50,9 +60,7 @@ def follow(
         growing.commit_round(followed.number + 1)
 
     events = FollowEvents(lambda: growing.commit_round(0), on_round)
-    assert follow_recording(
-        plan, out, growing.folder, events, resources=HERE, settings=settings
-    )
+    assert wait(out, growing.folder, events, plan=plan, settings=settings)
     return found
 
 
@@ -62,40 +70,30 @@ def rounds_of(found: Audit) -> set[tuple[int, ...]]:
 
 
 def test_attacks_each_round_of_a_run_and_ends_with_it(
-    growing: GrowingCopy, tmp_path: Path
+    growing: GrowingCopy, recording: Path, tmp_path: Path
 ) -> None:
     found = follow(growing, tmp_path / "out")
     assert [(one.number, one.rounds) for one in found] == [(0, 1), (1, 2)]
     assert all(0 <= one.delay < 60 for one in found)
-    assert rounds_of(found[0].audit) == {(0,)}
-    assert rounds_of(found[1].audit) == {(0, 1)}
+    first, last = (one.audit for one in found)
+    assert (rounds_of(first), rounds_of(last)) == ({(0,)}, {(0, 1)})
     # Two attacks on three clients. The truth came only after the second round.
-    assert [len(one.audit.findings) for one in found] == [6, 6]
-    assert not any(finding.is_checked for finding in found[0].audit.findings)
-    assert found[1].audit.subject.startswith("a recorded run of 4 parties over 2 rounds")
-    assert found[1].audit.subject.endswith("attacks saw its rounds 0 to 1 at most")
-    assert found[1].audit.title == f"{TINY.title} (the run goes on)"
-
-
-def test_the_audit_in_the_end_is_that_of_the_finished_recording(
-    growing: GrowingCopy, recording: Path, tmp_path: Path
-) -> None:
-    follow(growing, tmp_path / "out")
-    followed = audit_here(TINY, tmp_path / "out", recording=growing.folder)
-    plain = audit_here(TINY, tmp_path / "plain", recording=recording)
-    assert followed == plain
-    assert plain.findings[0].is_checked
-
-
-def test_claims_so_far_are_those_of_an_audit_of_these_rounds(
-    growing: GrowingCopy, tmp_path: Path
-) -> None:
-    found = follow(growing, tmp_path / "out")
+    assert (len(first.findings), len(last.findings)) == (6, 6)
+    assert not any(finding.is_checked for finding in first.findings)
+    assert last.subject.startswith("a recorded run of 4 parties over 2 rounds")
+    assert last.subject.endswith("attacks saw its rounds 0 to 1 at most")
+    assert last.title == f"{TINY.title} (the run goes on)"
+    # The claims so far are those of an audit of these rounds, ...
     threat = SERVER_THREAT.model_copy(update={"by_round": False})
     plan = replace_tables(TINY, threats=(threat,))
-    plain = audit_here(plan, tmp_path / "plain", recording=growing.folder)
-    claims = [(one.cell, one.target, one.claimed) for one in plain.findings]
-    assert [(one.cell, one.target, one.claimed) for one in found[1].audit.findings] == claims
+    so_far = audit_here(plan, tmp_path / "so far", recording=growing.folder).findings
+    assert [(one.cell, one.target, one.claimed) for one in last.findings] == [
+        (one.cell, one.target, one.claimed) for one in so_far
+    ]
+    # ... and the audit in the end is that of the finished recording.
+    followed = audit_here(TINY, tmp_path / "out", recording=growing.folder)
+    assert followed == audit_here(TINY, tmp_path / "plain", recording=recording)
+    assert followed.findings[0].is_checked
 
 
 def test_attacks_look_at_the_latest_rounds_only(growing: GrowingCopy, tmp_path: Path) -> None:
@@ -157,9 +155,7 @@ def test_a_finished_recording_is_left_to_the_audit(
     growing: GrowingCopy, recording: Path, tmp_path: Path
 ) -> None:
     events = FollowEvents(pytest.fail, lambda followed: pytest.fail("it has ended"))
-    assert follow_recording(
-        TINY, tmp_path / "out", recording, events, resources=HERE, settings=QUICK
-    )
+    assert wait(tmp_path / "out", recording, events)
 
 
 def test_a_run_that_falls_silent_counts_as_over_and_may_go_on(
@@ -169,9 +165,7 @@ def test_a_run_that_falls_silent_counts_as_over_and_may_go_on(
     found, out = list[FollowedRound](), tmp_path / "out"
     events = FollowEvents(lambda: None, found.append)
     silent = FollowSettings(timeout=0.05, pause=0.01)
-    assert not follow_recording(
-        TINY, out, growing.folder, events, resources=HERE, settings=silent
-    )
+    assert not wait(out, growing.folder, events, settings=silent)
     assert [one.number for one in found] == [0]
     partial_audit = audit_here(TINY, out, recording=growing.folder)
     assert rounds_of(partial_audit) == {(0,)}
@@ -179,7 +173,7 @@ def test_a_run_that_falls_silent_counts_as_over_and_may_go_on(
     growing.commit_round(1)
     growing.reveal_truth()
     growing.commit_round(LAST)
-    assert follow_recording(TINY, out, growing.folder, events, resources=HERE, settings=silent)
+    assert wait(out, growing.folder, events, settings=silent)
     assert [one.number for one in found] == [0]
     plain = audit_here(TINY, tmp_path / "plain", recording=recording)
     assert audit_here(TINY, out, recording=growing.folder) == plain
@@ -195,7 +189,7 @@ def test_an_interrupted_follower_is_resumed(
 
     events = FollowEvents(lambda: growing.commit_round(0), interrupt)
     with pytest.raises(KeyboardInterrupt):
-        follow_recording(TINY, out, growing.folder, events, resources=HERE, settings=QUICK)
+        wait(out, growing.folder, events)
     growing.commit_round(1)
     resumed = list[FollowedRound]()
 
@@ -205,7 +199,7 @@ def test_an_interrupted_follower_is_resumed(
         growing.commit_round(LAST)
 
     events = FollowEvents(pytest.fail, on_round)
-    assert follow_recording(TINY, out, growing.folder, events, resources=HERE, settings=QUICK)
+    assert wait(out, growing.folder, events)
     assert [(one.number, one.rounds) for one in resumed] == [(1, 2)]
     plain = audit_here(TINY, tmp_path / "plain", recording=recording)
     assert audit_here(TINY, out, recording=growing.folder) == plain
@@ -215,12 +209,10 @@ def test_nothing_recorded_in_time_is_an_error(growing: GrowingCopy, tmp_path: Pa
     waits = list[int]()
     events = FollowEvents(lambda: waits.append(1), lambda followed: None)
     with pytest.raises(PlanError, match=r"no update was recorded within 0\.05 seconds"):
-        follow_recording(
-            TINY,
+        wait(
             tmp_path / "out",
             growing.folder,
             events,
-            resources=HERE,
             settings=FollowSettings(timeout=0.05, pause=0.01),
         )
     assert waits == [1]
@@ -235,9 +227,7 @@ def test_a_run_that_ends_without_updates_is_an_error(
     mark_end(growing.folder)
     events = FollowEvents(lambda: None, lambda followed: None)
     with pytest.raises(PlanError, match="the run ended without any update"):
-        follow_recording(
-            TINY, tmp_path / "out", growing.folder, events, resources=HERE, settings=QUICK
-        )
+        wait(tmp_path / "out", growing.folder, events)
 
 
 def test_refuses_a_damaged_recording(growing: GrowingCopy, tmp_path: Path) -> None:
@@ -245,9 +235,7 @@ def test_refuses_a_damaged_recording(growing: GrowingCopy, tmp_path: Path) -> No
     (growing.folder / "transcript" / "rounds" / "r0000" / "messages.jsonl").write_text("{}\n")
     events = FollowEvents(lambda: None, lambda followed: None)
     with pytest.raises(TranscriptError, match="line 1"):
-        follow_recording(
-            TINY, tmp_path / "out", growing.folder, events, resources=HERE, settings=QUICK
-        )
+        wait(tmp_path / "out", growing.folder, events)
 
 
 def test_refuses_the_folder_of_another_plan_before_it_waits(
@@ -257,9 +245,7 @@ def test_refuses_the_folder_of_another_plan_before_it_waits(
     AuditFolder(tmp_path / "out").reserve(other.toml())
     events = FollowEvents(pytest.fail, lambda followed: None)
     with pytest.raises(OutputError, match="another plan"):
-        follow_recording(
-            TINY, tmp_path / "out", growing.folder, events, resources=HERE, settings=QUICK
-        )
+        wait(tmp_path / "out", growing.folder, events)
 
 
 @pytest.mark.parametrize(

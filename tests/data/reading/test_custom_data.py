@@ -179,16 +179,15 @@ def test_times_and_records_stay_with_their_examples(tmp_path: Path) -> None:
     assert (dataset.records % 2).equal(dataset.train.labels)
 
 
-def test_times_and_records_may_come_with_a_test_part(tmp_path: Path) -> None:
-    dates = np.array(["2004-08-02", "2003-01-01", "2005-01-01"])
+def test_a_test_part_may_be_given(tmp_path: Path) -> None:
     path = write_arrays(
         tmp_path,
-        x_train=X[:3],
-        y_train=Y[:3],
-        times_train=dates,
+        x_train=np.array([[1.0], [3.0], [2.0]]),
+        y_train=np.array(["dog", "cat", "dog"]),
+        times_train=np.array(["2004-08-02", "2003-01-01", "2005-01-01"]),
         records_train=np.array(["a", "b", "a"]),
-        x_test=X[3:5],
-        y_test=Y[3:5],
+        x_test=np.array([[2.0], [2.0 + 6**0.5]]),
+        y_test=np.array(["cat", "dog"]),
     )
     dataset = load_arrays(path, Seed(0))
     assert dataset.times is not None
@@ -196,22 +195,14 @@ def test_times_and_records_may_come_with_a_test_part(tmp_path: Path) -> None:
     assert dataset.records is not None
     assert dataset.records.tolist() == [0, 1, 0]
     assert dataset.users is None
-
-
-def test_a_given_test_part_is_scaled_as_the_training_part(tmp_path: Path) -> None:
-    path = write_arrays(
-        tmp_path,
-        x_train=np.array([[1.0], [3.0]]),
-        y_train=np.array([0, 1]),
-        x_test=np.array([[5.0]]),
-        y_test=np.array([1]),
-        class_names=np.array(["no", "yes"]),
-    )
-    dataset = load_arrays(path, Seed(0))
-    # Mean 2, deviation 1.
-    assert dataset.train.inputs.flatten().tolist() == [-1.0, 1.0]
-    assert dataset.test.inputs.flatten().tolist() == [3.0]
-    assert dataset.task.class_names == ("no", "yes")
+    # It is scaled as the training part: mean 2, deviation (2/3)^(1/2).
+    assert dataset.train.inputs.flatten().tolist() == pytest.approx([-(1.5**0.5), 1.5**0.5, 0])
+    assert dataset.test.inputs.flatten().tolist() == pytest.approx([0.0, 3.0])
+    assert dataset.task.class_names == ("cat", "dog")
+    assert dataset.train.labels.tolist() == [1, 0, 1]
+    assert dataset.test.labels.tolist() == [0, 1]
+    named = write_arrays(tmp_path, x=X, y=Y, class_names=np.array(["no", "yes"]))
+    assert load_arrays(named, Seed(0)).task.class_names == ("no", "yes")
 
 
 @pytest.mark.parametrize(
@@ -252,20 +243,6 @@ def test_channels_are_found_first_and_last(
         kind is np.uint8,
         kind is not np.uint8,
     ]
-
-
-def test_labels_may_be_names(tmp_path: Path) -> None:
-    path = write_arrays(
-        tmp_path,
-        x_train=X[:3],
-        y_train=np.array(["dog", "cat", "dog"]),
-        x_test=X[3:5],
-        y_test=np.array(["cat", "dog"]),
-    )
-    dataset = load_arrays(path, Seed(0))
-    assert dataset.task.class_names == ("cat", "dog")
-    assert dataset.train.labels.tolist() == [1, 0, 1]
-    assert dataset.test.labels.tolist() == [0, 1]
 
 
 def with_missing_value() -> np.ndarray:
@@ -319,19 +296,23 @@ def test_refuses_arrays_that_cannot_be_used(
         load_arrays(write_arrays(tmp_path, **arrays), Seed(0))
 
 
-def test_labels_that_begin_at_1_are_the_classes_that_occur(tmp_path: Path) -> None:
-    np.savez(tmp_path / "own.npz", x=np.ones((30, 2)), y=np.array([2, 4, 7] * 10))
-    dataset = load_arrays(tmp_path / "own.npz", Seed(0))
-    assert dataset.task.class_names == ("2", "4", "7")
-    assert dataset.train.labels.bincount().tolist() == [8, 8, 8]
-    assert "No label is 0: the classes are 2, 4, 7" in dataset.reading.notes[0]
-
-
-def test_tells_which_classes_have_no_example(tmp_path: Path) -> None:
-    np.savez(tmp_path / "own.npz", x=np.ones((30, 2)), y=np.array([0, 1, 3] * 10))
-    dataset = load_arrays(tmp_path / "own.npz", Seed(0))
-    assert dataset.task.class_names == ("0", "1", "2", "3")
-    assert dataset.reading.notes == ("No example has the label '2'.",)
+@pytest.mark.parametrize(
+    ("labels", "names", "note"),
+    [
+        ([2, 4, 7], ("2", "4", "7"), "No label is 0: the classes are 2, 4, 7"),
+        ([0, 1, 3], ("0", "1", "2", "3"), "No example has the label '2'."),
+    ],
+)
+def test_tells_of_labels_that_do_not_occur(
+    tmp_path: Path, labels: list[int], names: tuple[str, ...], note: str
+) -> None:
+    path = write_arrays(tmp_path, x=np.ones((30, 2)), y=np.array(labels * 10))
+    dataset = load_arrays(path, Seed(0))
+    assert dataset.task.class_names == names
+    assert dataset.train.labels.bincount().nonzero().flatten().tolist() == [
+        names.index(str(one)) for one in labels
+    ]
+    assert dataset.reading.notes[0].startswith(note)
 
 
 @pytest.mark.parametrize(

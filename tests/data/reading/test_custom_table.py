@@ -91,37 +91,40 @@ def test_times_and_attributes_are_read_but_are_no_inputs(tmp_path: Path, kind: s
     assert dict(dataset.attributes) == {"sex": ("m", "f")}
 
 
+LABELS = FRAME.drop(columns="note").assign(far=range(20), same=1.0)
+
+
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "frame", "message"),
     [
-        (TableColumns("ill", time="day"), "no column 'day'"),
-        (TableColumns("ill", time="ward"), "'a', which is not a date"),
-        (TableColumns("ill", user="who", attributes=("height",)), "no column 'height'"),
-        (TableColumns("ill", user="who", attributes=("who",)), "different columns"),
-        (TableColumns("ill", attributes=("ward",)), "name the column of the users as user"),
-        (TableColumns("sick"), "no column 'sick'; it has 'age'"),
-        (TableColumns("ill", user="owner"), "no column 'owner'"),
-        (TableColumns("ill", text="ill"), "different columns"),
-        (TableColumns("ill", text="who", user="who"), "different columns"),
+        (TableColumns("ill", time="day"), FRAME, "no column 'day'"),
+        (TableColumns("ill", time="ward"), FRAME, "'a', which is not a date"),
+        (TableColumns("ill", user="who", attributes=("height",)), FRAME, "no column 'height'"),
+        (TableColumns("ill", user="who", attributes=("who",)), FRAME, "different columns"),
+        (TableColumns("ill", attributes=("ward",)), FRAME, "name the column of the users as"),
+        (TableColumns("sick"), FRAME, "no column 'sick'; it has 'age'"),
+        (TableColumns("ill", user="owner"), FRAME, "no column 'owner'"),
+        (TableColumns("ill", text="ill"), FRAME, "different columns"),
+        (TableColumns("ill", text="who", user="who"), FRAME, "different columns"),
+        (TableColumns("ill"), FRAME.assign(ill=[None, "x"] * 10), "empty cells"),
+        (TableColumns("ill"), FRAME.assign(ill=3), "1 different labels"),
+        (TableColumns("ill"), FRAME[["ill"]], "no column left"),
+        (TableColumns("age", task="regression"), LABELS, "must hold finite numbers"),
+        (TableColumns("far", task="multi_label"), LABELS, "must hold 0 and 1 alone"),
+        (TableColumns("ill", more_labels=("far",)), LABELS, "more_labels is for the tasks"),
+        (TableColumns("same", task="regression"), LABELS, "the same number"),
+        (
+            TableColumns("far", task="regression", more_labels=("gone",)),
+            LABELS,
+            "no column 'gone'",
+        ),
     ],
 )
 def test_refuses_columns_that_do_not_exist_or_do_not_fit(
-    tmp_path: Path, columns: TableColumns, message: str
+    tmp_path: Path, columns: TableColumns, frame: pd.DataFrame, message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        loaded(tmp_path, columns)
-
-
-def test_refuses_a_label_column_with_empty_cells_or_one_label(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="empty cells"):
-        loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=[None, "x"] * 10))
-    with pytest.raises(DataError, match="1 different labels"):
-        loaded(tmp_path, TableColumns("ill"), FRAME.assign(ill=3))
-
-
-def test_refuses_a_table_with_only_labels(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no column left"):
-        loaded(tmp_path, TableColumns("ill"), FRAME[["ill"]])
+        loaded(tmp_path, columns, frame)
 
 
 def test_several_labels_are_columns_of_0_and_1(tmp_path: Path) -> None:
@@ -140,24 +143,6 @@ def test_numbers_to_predict_are_standardised(tmp_path: Path) -> None:
     assert float(rows.mean()) == pytest.approx(0, abs=1e-6)
     assert float(rows.std(correction=0)) == pytest.approx(1)
     assert len(dataset.test.loss_labels) == 4
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (TableColumns("age", task="regression"), "must hold finite numbers"),
-        (TableColumns("far", task="multi_label"), "must hold 0 and 1 alone"),
-        (TableColumns("ill", more_labels=("far",)), "more_labels is for the tasks"),
-        (TableColumns("same", task="regression"), "the same number"),
-        (TableColumns("far", task="regression", more_labels=("gone",)), "no column 'gone'"),
-    ],
-)
-def test_refuses_columns_that_are_no_labels_of_the_task(
-    tmp_path: Path, columns: TableColumns, message: str
-) -> None:
-    frame = FRAME.drop(columns="note").assign(far=range(20), same=1.0)
-    with pytest.raises(DataError, match=message):
-        loaded(tmp_path, columns, frame)
 
 
 def test_columns_of_names_are_texts_as_written(tmp_path: Path) -> None:

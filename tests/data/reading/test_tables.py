@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from overheard.core.errors import DataError
 from overheard.data.reading.parquet_tables import read_parquet
@@ -36,34 +35,23 @@ def write_csv(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_numbers_are_standardised_by_the_table_they_are_fitted_to() -> None:
-    # Mean 2, deviation sqrt(((1-2)^2 + (3-2)^2) / 2) = 1.
-    fit = pd.DataFrame({"a": [1.0, 3.0]})
-    assert encode_columns("t", fit, fit).flatten().tolist() == [-1.0, 1.0]
-    assert encode_columns("t", pd.DataFrame({"a": [5.0, np.nan]}), fit).flatten().tolist() == [
-        3.0,
-        0.0,
-    ]
-
-
-def test_strings_are_one_hot_encoded_and_an_unseen_one_is_zero() -> None:
-    fit = pd.DataFrame({"a": ["x", "?", "y"]})
-    # Sorted: ?, x, y.
-    assert encode_columns("t", fit, fit).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
-    assert encode_columns("t", pd.DataFrame({"a": ["z", "y"]}), fit).tolist() == [
-        [0, 0, 0],
-        [0, 0, 1],
-    ]
-
-
-def test_a_missing_string_is_a_category_of_its_own() -> None:
-    fit = pd.DataFrame({"a": ["x", None]})
-    assert encode_columns("t", fit, fit).tolist() == [[0, 1], [1, 0]]
-
-
-def test_a_constant_column_becomes_zero() -> None:
-    fit = pd.DataFrame({"a": [7, 7]})
-    assert encode_columns("t", fit, fit).equal(torch.zeros(2, 1))
+@pytest.mark.parametrize(
+    ("fit", "cells", "encoded"),
+    [
+        # Mean 2, deviation sqrt(((1-2)^2 + (3-2)^2) / 2) = 1.
+        ([1.0, 3.0], [1.0, 3.0, 5.0, np.nan], [[-1], [1], [3], [0]]),
+        ([7, 7], [7, 7], [[0], [0]]),
+        # Sorted: ?, x, y. An unseen string is zero.
+        (["x", "?", "y"], ["x", "?", "y", "z"], [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]),
+        # A missing string is a category of its own.
+        (["x", None], ["x", None], [[0, 1], [1, 0]]),
+    ],
+)
+def test_numbers_are_standardised_and_strings_one_hot_by_the_table_they_are_fitted_to(
+    fit: list[object], cells: list[object], encoded: list[list[float]]
+) -> None:
+    table, fitted = pd.DataFrame({"a": cells}), pd.DataFrame({"a": fit})
+    assert encode_columns("t", table, fitted).tolist() == encoded
 
 
 @pytest.mark.parametrize(
@@ -125,10 +113,8 @@ def test_refuses_damaged_csv_files(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"bad\.csv"):
         read_table(path)
-
-
-def test_refuses_files_without_a_stated_size_unread(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
+    # A file without a stated size is not read.
+    path.unlink()
     path.symlink_to("/proc/version")
     with pytest.raises(DataError, match="is empty: get a new copy"):
         read_table(path)
@@ -312,12 +298,12 @@ def test_finds_the_separator_and_tells_it(tmp_path: Path, separator: str) -> Non
     assert ("separated" in notes(tmp_path, text.encode())) == (separator != ",")
 
 
-def test_decimal_commas_do_not_hide_the_semicolons(tmp_path: Path) -> None:
-    assert cells(tmp_path, "a;b\n1,5;2,0\n3,5;4,0\n")["a"] == ["1,5", "3,5"]
-
-
 def test_a_line_may_state_the_separator(tmp_path: Path) -> None:
     assert cells(tmp_path, "sep=;\na;b\n1;2\n") == {"a": ["1"], "b": ["2"]}
+    # Decimal commas do not hide the semicolons.
+    assert cells(tmp_path, "a;b\n1,5;2,0\n3,5;4,0\n")["a"] == ["1,5", "3,5"]
+    # Numbers in order are a header.
+    assert list(cells(tmp_path, "0,1,2\n5,6,7\n")) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -399,10 +385,6 @@ def test_refuses_a_damaged_gzip_file_and_a_cell_that_is_far_too_long(tmp_path: P
         cells(tmp_path, b"a,b\n" + b"x" * 2**25 + b",1\n")
 
 
-def test_columns_named_by_numbers_in_order_are_a_header(tmp_path: Path) -> None:
-    assert list(cells(tmp_path, "0,1,2\n5,6,7\n")) == ["0", "1", "2"]
-
-
 def test_a_parquet_table_becomes_texts(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
@@ -454,6 +436,7 @@ def test_names_stay_as_written_and_numbers_are_in_order_of_size() -> None:
     read = read_names_of_column(PATH, "u", column("10", "1", "01", "9", "7.0", "7", "1E1"))
     assert read.names == ("01", "1", "7", "7.0", "9", "10", "1E1")
     assert read.numbers.tolist() == [5, 1, 0, 4, 3, 2, 6]
+    assert "'01', '1' are different users" in note_names_alike("u", read, "users")[0]
     assert read_names_of_column(PATH, "u", column("b", "10", "9")).names == ("10", "9", "b")
 
 
@@ -486,8 +469,3 @@ def test_spellings_of_a_label_are_refused_or_merged() -> None:
     assert merged.cells() == ["sick", "well", "sick", "sick", "well"]
     assert len(notes) == 2
     refuse_spellings(PATH, "y", column("A+", "A", ".", ".."))
-
-
-def test_tells_names_that_are_one_number() -> None:
-    read = read_names_of_column(PATH, "u", column("1", "01", "b"))
-    assert "'01', '1' are different users" in note_names_alike("u", read, "users")[0]
