@@ -33,8 +33,6 @@ WORDS = re.compile(
 SELF_NAMED = {
     # The file of a class that Overheard finds in its own folder.
     "__init__.py": "import_own",
-    # The modules that the caller tells a worker process to import.
-    "learning/workers/forking.py": "import_own",
 }
 """Files in which `import_own`, which takes modules of Overheard alone, gets other names."""
 

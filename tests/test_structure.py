@@ -66,8 +66,6 @@ READERS = {
     # Short texts that this process, or one of its own, has made or checked.
     "auditing.cells.claim_store": {"json.loads"},
     "drawing.svg": {"json.loads"},
-    "learning.workers.forking": {"json.loads"},
-    "learning.workers.starter": {"json.loads"},
     "recorders.reply_values": {"json.loads"},
     # What `disk.reading` has read or checked, and the beginning of files of this program.
     "archive.repeated_keys": {"json.loads"},

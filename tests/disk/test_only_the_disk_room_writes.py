@@ -32,7 +32,7 @@ EXPLAINED = {
     "recorders/nvflare_contents.py: np.memmap": "asks whether an array is one",
     "report/release/released_findings.py: .rename()": "gives a name in findings another one",
     "report/release/safe_texts.py: .rename()": "gives a name in findings another one",
-    "learning/workers/worker_process.py: .tofile()": "writes to a folder of tempfile",
+    "learning/workers/worker.py: .tofile()": "writes to a folder of tempfile",
 }
 """Uses that write nothing to the disk, with the reason."""
 

@@ -47,13 +47,13 @@ class Noise(ClientDefense):
         return "Noise()"
 
 
-def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int]]:
+def workers_of_each_round(federation: Federation, folder: Path) -> list[list[int | None]]:
     """Process ids of the one idle worker after each round."""
-    ready = list[list[int]]()
+    ready = list[list[int | None]]()
 
     def look(_: int) -> None:
         worker_pool = processes.acquire(1)
-        ready.append([worker.process.pid for worker in worker_pool._workers])
+        ready.append([worker.pid for worker in worker_pool._context.workers])
         worker_pool.release()
 
     run(federation, folder, look)

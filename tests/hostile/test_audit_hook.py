@@ -88,14 +88,11 @@ def test_notes_each_kind(cwd: Path) -> None:
 def test_watches_workers(cwd: Path) -> None:
     code = f"""
 import sys
-from overheard.learning.workers.worker_process import WorkerProcess
+from overheard.learning.workers import processes, worker
 sys.path.append({str(cwd)!r})
-worker = WorkerProcess(None)
-worker.connection.recv()
-worker.connection.send_bytes(b"creceived\\nf\\n.")
-worker.connection.recv()
-worker.connection.close()
-worker.process.wait()
+pool = processes.acquire(1)
+pool._executor.submit(worker.answer, b"creceived\\nf\\n.").result()
+pool.stop()
 """
     run = run_watched((), cwd=cwd, may_write=[], code=code, limit_s=60)
     assert (run.exit_code, run.events) == (0, (f"import: {cwd}/received.py",)), run.stderr

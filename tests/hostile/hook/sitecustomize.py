@@ -19,7 +19,11 @@ from typing import Any
 VARIABLE = "OVERHEARD_WATCH"
 """The environment variable with what is expected, in JSON."""
 
-WORKER_PACKAGE = "overheard.learning.workers"
+WORKER_SERVER = os.path.join("multiprocessing", "forkserver.py")
+"""File of Python that forks workers."""
+
+WORKER_FOLDER = "pymp-"
+"""Prefix of the folder with the socket to the process that forks workers."""
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -178,17 +182,15 @@ def _changes(
 
 
 def _on_popen(watch: Watch, arguments: tuple[Any, ...]) -> None:
-    executable, words = arguments[0], arguments[1]
+    words = arguments[1]
     texts = [words] if isinstance(words, str | bytes) else list(words)
     shown = " ".join(os.fsdecode(one) for one in texts)
-    is_worker = os.fsdecode(executable) == sys.executable and WORKER_PACKAGE in shown
-    if not is_worker:
-        watch.note(f"process: {shown}")
+    watch.note(f"process: {shown}")
 
 
 def _on_fork(watch: Watch, _: tuple[Any, ...]) -> None:
     caller = sys._getframe(2).f_code.co_filename
-    if not caller.startswith(watch.overheard) or "/learning/workers/" not in caller:
+    if not caller.endswith(WORKER_SERVER):
         watch.note(f"process: a fork by {caller}")
 
 
@@ -197,7 +199,8 @@ def _on_process(watch: Watch, arguments: tuple[Any, ...]) -> None:
 
 
 def _on_address(watch: Watch, arguments: tuple[Any, ...]) -> None:
-    if arguments[1] is not None:
+    is_of_workers = os.sep + WORKER_FOLDER in str(arguments[1])
+    if arguments[1] is not None and not is_of_workers:
         watch.note(f"socket: {arguments[1]!r}")
 
 

@@ -1,6 +1,5 @@
 """Worker processes give the bits of the sequential engine, and none is left over."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -8,7 +7,6 @@ import sys
 import time
 from functools import partial
 from itertools import islice
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,7 +18,6 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask, TrainingJob
 from overheard.learning.workers import processes
 from overheard.learning.workers.processes import WorkerError, acquire_for_training
-from overheard.learning.workers.worker_process import WorkerProcess
 from tests.learning.cases import (
     CLIENTS,
     CONVOLUTIONS,
@@ -74,11 +71,11 @@ def test_workers_are_reused():
     list(train(MLP, TABLE, engine="processes", workers=2))
     assert processes.are_ready(2)
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 2)
-    before = [worker.process.pid for worker in worker_pool._workers]
+    before = [worker.pid for worker in worker_pool._context.workers]
     worker_pool.release()
     list(train(CONVOLUTIONS, IMAGES, engine="processes", workers=2))
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 2)
-    assert [worker.process.pid for worker in worker_pool._workers] == before
+    assert [worker.pid for worker in worker_pool._context.workers] == before
     worker_pool.release()
 
 
@@ -89,7 +86,7 @@ def test_a_caller_that_stops_early_ends_the_workers():
     next(trained)
     trained.close()
     # The process is gone, and was waited for: it left no zombie behind.
-    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._context.workers[0].exitcode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
@@ -100,7 +97,7 @@ def test_a_caller_that_took_every_result_leaves_the_workers_idle(window):
     assert [each.client for each in islice(trained, len(CLIENTS))] == list(CLIENTS)
     assert processes.are_ready(1)
     trained.close()
-    assert worker_pool._workers[0].process.poll() is None
+    assert worker_pool._context.workers[0].exitcode is None
     assert processes.are_ready(1)
 
 
@@ -108,31 +105,14 @@ def test_an_idle_pool_can_be_ended():
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
     list(worker_pool.train(CLIENTS, 1))
     processes.stop_idle(1)
-    assert worker_pool._workers[0].process.poll() is not None
+    assert worker_pool._context.workers[0].exitcode is not None
     assert not processes.are_ready(1)
     processes.stop_idle(1)  # There is none any more.
 
 
-@pytest.mark.slow
-def test_an_interrupted_start_ends_the_workers_that_had_started(monkeypatch):
-    started = list[WorkerProcess]()
-
-    def start(core):
-        if started:
-            raise KeyboardInterrupt
-        started.append(WorkerProcess(core))
-        return started[0]
-
-    monkeypatch.setattr(processes, "WorkerProcess", start)
-    with pytest.raises(KeyboardInterrupt):
-        processes.WorkerPool(2)
-    gc.collect()
-    assert started[0].process.poll() == -signal.SIGKILL
-
-
 def test_names_a_dead_worker():
     worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
-    number = worker_pool._workers[0].process.pid
+    number = worker_pool._context.workers[0].pid
     os.kill(number, signal.SIGKILL)
     with pytest.raises(WorkerError, match=f"{number} died .exit code -9.*fewer workers"):
         list(worker_pool.train(CLIENTS, 2))
@@ -203,7 +183,7 @@ recipe = Recipe(rate=0.1, epochs=10**9, batch=2)
 start = initial_weights(build, Seed(0))
 job = TrainingJob(build, start, pool, recipe, Seed(0), 0, torch.device("cpu"))
 worker_pool = acquire_for_training(job, 1)
-print(worker_pool._workers[0].process.pid, flush=True)
+print(worker_pool._context.workers[0].pid, flush=True)
 list(worker_pool.train([ClientTask("client/0", torch.arange(4))], 1))
 """
 )
@@ -256,27 +236,6 @@ def test_workers_are_started_once_they_save_time_and_change_no_bit(monkeypatch):
     worker_pool.stop()
     for one, *others in zip(here, before, meanwhile, after, strict=True):
         assert all(same_bits(one.delta, other.delta) for other in others)
-
-
-def test_the_caller_does_not_wait_for_a_starter_that_still_imports(monkeypatch):
-    monkeypatch.setattr(processes, "_SAVABLE_SECONDS", {})
-    monkeypatch.setattr(processes, "_IDLE", {})
-    monkeypatch.setattr(processes.starter, "start", lambda: None)
-    monkeypatch.setattr(processes.starter, "is_preparing", lambda: True)
-    started = []
-    monkeypatch.setattr(
-        processes,
-        "WorkerPool",
-        lambda workers: started.append(workers) or SimpleNamespace(is_ready=lambda: True),
-    )
-    processes.record_saving(1e9, 3)
-    assert not processes.are_ready(3)
-    assert not started
-    monkeypatch.setattr(processes.starter, "is_preparing", lambda: False)
-    assert not processes.are_ready(2)
-    assert processes.are_ready(3)
-    assert processes.are_ready(3)
-    assert started == [3]
 
 
 def test_workers_that_cannot_load_the_model_are_not_started_again(monkeypatch):

@@ -3,35 +3,45 @@
 import math
 import operator
 import os
+import signal
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from itertools import count
+from multiprocessing import current_process
 from pathlib import Path
+from threading import Thread
 from typing import final
 
+import torch
 from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
-from overheard.core.examples import Examples
 from overheard.learning.threads import available_cores
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
 from overheard.learning.workers import starter
-from overheard.learning.workers.dispatcher import Dispatcher, WorkerOutput
-from overheard.learning.workers.job import TaskResult, WorkerTask
-from overheard.learning.workers.starter import import_path
+from overheard.learning.workers.job import TaskResult, TensorBundle, WorkerTask
+from overheard.learning.workers.starter import WorkerContext, import_path
 from overheard.learning.workers.worker import (
-    DELTA_PREFIX,
-    LOSS_KEY,
-    LoadExamples,
-    LoadTrainingJob,
+    CORRECTION,
+    DELTA,
+    EXAMPLES,
+    LOSS,
+    ROWS,
+    START,
+    Array,
+    BuildModel,
+    StoredTensor,
     TrainClient,
     WorkerFailure,
-)
-from overheard.learning.workers.worker_process import (
-    WorkerProcess,
+    answer,
+    part_of,
     pickle_request,
+    prepare_worker,
     store_tensor,
 )
 
@@ -39,22 +49,27 @@ MIN_SAVED_SECONDS = 0.5
 """Seconds to be saved before workers are started. Starting takes them two or three seconds, in
 which the caller continues to train; then they stay for the following rounds."""
 
-PREPARED_SHARE = 0.2
-"""Share of these seconds that is enough once workers can be forked: that takes milliseconds."""
+RETRIES = 3
+"""Retries of tasks after a worker died, unless a task was finished in between."""
+
+TASKS_PER_WORKER = 2
+"""Pending tasks per worker, so that no worker waits for the caller."""
+
+WorkerOutput = Mapping[str, Array] | WorkerFailure
+"""What a worker returns."""
 
 
 def are_supported() -> bool:
-    """Return whether a child process can inherit a connection here (not on Windows)."""
-    return os.name == "posix"
+    """Return whether worker processes are supported here: not on Windows, nor in a daemon."""
+    return os.name == "posix" and not current_process().daemon
 
 
 def are_ready(workers: int) -> bool:
     """Return whether an idle pool of this many workers has started.
 
-    Once it would have saved enough, it is started in the background. It is not forked from a
-    starter that still imports, as the caller would wait for that.
+    Once it would have saved enough, it is started in the background.
     """
-    if workers not in _IDLE and _are_worthwhile(workers) and not starter.is_preparing():
+    if workers not in _IDLE and _are_worthwhile(workers):
         _IDLE[workers] = WorkerPool(workers)
     return workers in _IDLE and _IDLE[workers].is_ready()
 
@@ -62,7 +77,7 @@ def are_ready(workers: int) -> bool:
 def record_saving(seconds: float, workers: int) -> None:
     """Record the seconds that this many workers would have saved.
 
-    Once the total is large enough, the starter begins, from which `are_ready` forks them.
+    Once the total is large enough, the process begins from which `are_ready` forks them.
     """
     _SAVABLE_SECONDS[workers] = _SAVABLE_SECONDS.get(workers, 0.0) + seconds
     if _are_worthwhile(workers):
@@ -105,7 +120,8 @@ def acquire(workers: int) -> "WorkerPool":
     """
     if not are_supported():
         raise PlanError(
-            "engine: 'processes' needs Linux or macOS; choose 'auto' or 'sequential'"
+            "engine: 'processes' needs Linux or macOS, and a process that is no daemon of "
+            "multiprocessing; choose 'auto' or 'sequential'"
         )
     worker_pool = _IDLE.pop(workers, None)
     if worker_pool is not None and worker_pool.import_path != import_path():
@@ -121,46 +137,34 @@ class WorkerPool:
 
     def __init__(self, workers: int) -> None:
         self.import_path = import_path()
-        pinned = _allowed_cores() if workers == available_cores() else []
-        self._workers = list[WorkerProcess]()
-        # Before the finalizer of the workers, so that at exit the starter ends after them.
-        starter.start()
-        # Before the first worker starts, so that Ctrl-C between two starts ends the first.
-        self._end = weakref.finalize(self, _end, self._workers)
-        for number in range(workers):
-            self._workers.append(WorkerProcess(pinned[number] if pinned else None))
-        self._pool: tuple[weakref.ref[Tensor], ...] | None = None
-        self._starting = list(self._workers)
+        self._size = workers
+        self._files = TensorFiles()
+        self._keys = count()
+        self._examples = TensorBundle({})
+        self._start()
 
     def is_ready(self) -> bool:
         """Return whether every worker is started or dead; it then responds at once."""
-        return all(worker.connection.poll() for worker in self._starting)
+        return not self._starting.is_alive()
 
     def load_job(self, job: TrainingJob) -> None:
-        """Load the training job of the next clients into every worker."""
-        self._wait_until_started()
+        """Load the training job of the next clients."""
+        loaded = self._examples.tensors.values()
+        if len(loaded) != len(job.pool.tensors()) or not all(
+            map(operator.is_, loaded, job.pool.tensors())
+        ):
+            parts = enumerate(job.pool.tensors())
+            self._examples = TensorBundle({f"{EXAMPLES}{place}": part for place, part in parts})
+        self._weights = TensorBundle({START + name: part for name, part in job.start.items()})
+        self._job, self._key = job, next(self._keys)
         try:
-            start = {name: weight.cpu().numpy() for name, weight in job.start.items()}
-            request = pickle_request(
-                LoadTrainingJob(
-                    job.build_model,
-                    start,
-                    job.recipe,
-                    job.seed,
-                    job.round,
-                    job.has_corrections,
-                )
-            )
+            future = self.submit(WorkerTask(BuildModel(job.build_model), ()))
         # A user's object may raise any exception while it is pickled.
         except Exception as error:
             raise _unsendable_model_error(str(error)) from error
-        self._share_examples(job.pool)
-        for worker in self._workers:
-            worker.send(request)
-        for worker in self._workers:
-            response = worker.receive("loading the training job")
-            if isinstance(response, WorkerFailure):
-                raise _unsendable_model_error(response.reason)
+        output = self._wait_for(future, "loading the training job")
+        if isinstance(output, WorkerFailure):
+            raise _unsendable_model_error(output.reason)
 
     def train(self, clients: Sequence[ClientTask], window: int) -> Iterator[ClientResult]:
         """Train clients, and yield results in input order.
@@ -176,22 +180,19 @@ class WorkerPool:
             WorkerError: if a worker dies, or training fails there.
 
         """
-        dispatcher = Dispatcher(self._workers)
-        waiting: deque[tuple[ClientTask, Future[WorkerOutput]]] = deque()
+        waiting: deque[tuple[ClientTask, WorkerTask, Future[WorkerOutput]]] = deque()
         finished = False
         try:
             for client in clients:
                 if len(waiting) == window:
-                    yield _client_result(*waiting.popleft())
-                request = pickle_request(_training_request(client))
-                future = dispatcher.submit(request, f"training {client.name}")
-                waiting.append((client, future))
+                    yield self._next_result(waiting)
+                task = self._client_task(client)
+                waiting.append((client, task, self.submit(task)))
             while len(waiting) > 1:
-                yield _client_result(*waiting.popleft())
-            last = [_client_result(*each) for each in waiting]
+                yield self._next_result(waiting)
+            last = [self._next_result(waiting) for _ in range(len(waiting))]
             finished = True
         finally:
-            dispatcher.close(finished)
             self.release() if finished else self.stop()
         yield from last
 
@@ -200,90 +201,191 @@ class WorkerPool:
     ) -> Generator[TaskResult, None, None]:
         """Run numbered tasks, and yield results as they finish, in any order.
 
-        A worker that dies is replaced, and its task is tried again. A caller that stops before
-        the last result, also by Ctrl-C, ends the workers.
+        If a worker dies, all are replaced, and the unfinished tasks are tried again. A task
+        that cannot be sent, or fails in a worker, runs in this process, and so do all later
+        ones. So its own error is raised, and models that no other process can import work too.
+        A caller that stops before the last result, also by Ctrl-C, ends the workers.
 
         Raises:
-            WorkerError: if a worker died in every attempt at one task.
+            WorkerError: if workers died repeatedly, and no task was finished in between.
 
         """
-        dispatcher, before = Dispatcher(self._workers), list(self._workers)
         finished = False
         try:
-            self._wait_until_started()
-            yield from dispatcher.run(tasks)
+            yield from _TaskRun(self).run(tasks)
             finished = True
         finally:
-            dispatcher.close(finished)
-            if self._workers != before:
-                # New workers have no pool of examples.
-                self._pool = None
             self.release() if finished else self.stop()
+
+    def submit(self, task: WorkerTask) -> Future[WorkerOutput]:
+        """Let a worker run a task; replace the workers if one died."""
+        stored = {n: t for bundle in task.bundles for n, t in self._files.store(bundle).items()}
+        request = pickle_request(task.job, stored)
+        try:
+            return self._executor.submit(answer, request)
+        except BrokenProcessPool:
+            self._end()
+            self._start()
+            return self._executor.submit(answer, request)
+
+    def death_error(self, doing: str) -> WorkerError:
+        """Return the error of a worker that died.
+
+        Args:
+            doing: description of what it did.
+
+        """
+        self._end()
+        number, code = next(
+            (worker.pid, worker.exitcode)
+            for worker in self._context.workers
+            # Those that lived were ended by this signal.
+            if worker.exitcode != -signal.SIGTERM or worker is self._context.workers[-1]
+        )
+        return WorkerError(
+            f"worker process {number} died (exit code {code}) while {doing}; if the "
+            "machine ran out of memory, use fewer workers or the engine 'sequential'"
+        )
 
     def release(self) -> None:
         """Keep the pool for the next call, or stop it if one of this size is idle already."""
-        if _IDLE.setdefault(len(self._workers), self) is not self:
+        if _IDLE.setdefault(self._size, self) is not self:
             self.stop()
 
     def stop(self) -> None:
         """End every process and wait for it; done at the latest when Python exits."""
         self._end()
+        self._files.close()
 
-    def _wait_until_started(self) -> None:
-        """Wait until every worker has started."""
-        while self._starting:
-            self._starting[0].receive("starting")
-            self._starting.pop(0)
+    def _start(self) -> None:
+        # Before the finalizer of the workers, so that the server outlives them.
+        starter.start()
+        self._context = WorkerContext()
+        cores = self._context.SimpleQueue()
+        for core in _allowed_cores() if self._size == available_cores() else ():
+            cores.put(core)
+        self._executor = ProcessPoolExecutor(
+            self._size, self._context, prepare_worker, (cores,)
+        )
+        self._end = weakref.finalize(self, _end, self._executor, self._context)
+        self._starting = Thread(
+            target=_start_workers, args=(self._executor, self._size), daemon=True
+        )
+        self._starting.start()
 
-    def _share_examples(self, pool: Examples) -> None:
-        """Load the pool of examples into every worker, unless it is loaded already."""
-        loaded = None if self._pool is None else tuple(tensor() for tensor in self._pool)
-        same = loaded is not None and len(loaded) == len(pool.tensors())
-        if same and all(map(operator.is_, loaded or (), pool.tensors())):
-            return
-        with tempfile.TemporaryDirectory(prefix="overheard-") as folder:
-            request = pickle_request(
-                LoadExamples(
-                    tuple(
-                        store_tensor(tensor, Path(folder) / str(place))
-                        for place, tensor in enumerate(pool.tensors())
-                    )
+    def _client_task(self, client: ClientTask) -> WorkerTask:
+        job, correction = self._job, client.correction or {}
+        own = {ROWS: client.rows} | {CORRECTION + n: part for n, part in correction.items()}
+        task = TrainClient(
+            self._key,
+            job.build_model,
+            job.recipe,
+            job.seed,
+            job.round,
+            job.has_corrections,
+            client.name,
+            client.epochs,
+        )
+        return WorkerTask(task, (self._examples, self._weights, TensorBundle(own)))
+
+    def _next_result(
+        self, waiting: deque[tuple[ClientTask, WorkerTask, Future[WorkerOutput]]]
+    ) -> ClientResult:
+        # Until the future is done, the task keeps the files that the worker reads.
+        client, _task, future = waiting[0]
+        output = self._wait_for(future, f"training {client.name}")
+        waiting.popleft()
+        if isinstance(output, WorkerFailure):
+            raise WorkerError(f"training {client.name} failed in a worker:\n{output.reason}")
+        tensors = _tensors(output)
+        return ClientResult(client, part_of(tensors, DELTA), float(tensors[LOSS]))
+
+    def _wait_for(self, future: Future[WorkerOutput], doing: str) -> WorkerOutput:
+        try:
+            return future.result()
+        except BrokenProcessPool as error:
+            raise self.death_error(doing) from error
+
+
+@final
+class _TaskRun:
+    """Tasks that run in a pool of workers."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._pending: dict[Future[WorkerOutput], tuple[int, WorkerTask]] = {}
+        self._able = True
+        self._deaths = 0
+
+    def run(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Iterator[TaskResult]:
+        """Run numbered tasks, and yield results as they finish."""
+        for number, task in tasks:
+            if not self._able:
+                yield TaskResult(number, task.run())
+                continue
+            yield from self._finished_tasks(TASKS_PER_WORKER * self._pool._size - 1)
+            try:
+                future = self._pool.submit(task)
+            # A user's object may raise any exception while it is pickled.
+            except Exception:
+                self._able = False
+                yield TaskResult(number, task.run())
+            else:
+                self._pending[future] = number, task
+        yield from self._finished_tasks(0)
+
+    def _finished_tasks(self, most: int) -> Iterator[TaskResult]:
+        """Yield results as tasks finish, until at most `most` tasks are pending."""
+        while len(self._pending) > most:
+            done = wait(self._pending, return_when=FIRST_COMPLETED).done
+            again = list[tuple[int, WorkerTask]]()
+            for future in done:
+                number, task = self._pending.pop(future)
+                try:
+                    output = future.result()
+                except BrokenProcessPool:
+                    again.append((number, task))
+                    continue
+                self._deaths = 0
+                self._able &= isinstance(output, Mapping)
+                yield TaskResult(
+                    number, _tensors(output) if isinstance(output, Mapping) else task.run()
                 )
-            )
-            for worker in self._workers:
-                worker.send(request)
-            for worker in self._workers:
-                response = worker.receive("loading the pool of examples")
-                if isinstance(response, WorkerFailure):
-                    raise WorkerError(
-                        f"a worker could not load the pool of examples:\n{response.reason}"
-                    )
-        self._pool = tuple(map(weakref.ref, pool.tensors()))
+            if again:
+                self._deaths += 1
+                if self._deaths > RETRIES:
+                    raise self._pool.death_error("doing a task")
+                self._pending |= {self._pool.submit(task): (n, task) for n, task in again}
 
 
-def _training_request(client: ClientTask) -> TrainClient:
-    correction = client.correction
-    return TrainClient(
-        client.name,
-        client.rows.cpu().numpy(),
-        client.epochs,
-        None
-        if correction is None
-        else {name: tensor.cpu().numpy() for name, tensor in correction.items()},
-    )
+@final
+class TensorFiles:
+    """A folder with the tensors of every bundle that some task still reads.
 
+    A bundle is written with its first task. Its files are removed once the bundle is garbage
+    collected, so the disk holds only the tensors of current tasks.
+    """
 
-def _client_result(client: ClientTask, future: Future[WorkerOutput]) -> ClientResult:
-    """Wait for the result of a client."""
-    output = future.result()
-    if isinstance(output, WorkerFailure):
-        raise WorkerError(f"training {client.name} failed in a worker:\n{output.reason}")
-    delta = {
-        name.removeprefix(DELTA_PREFIX): part
-        for name, part in output.items()
-        if name.startswith(DELTA_PREFIX)
-    }
-    return ClientResult(client, delta, float(output[LOSS_KEY]))
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="overheard-")
+        self._stored: weakref.WeakKeyDictionary[TensorBundle, Mapping[str, StoredTensor]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def store(self, bundle: TensorBundle) -> Mapping[str, StoredTensor]:
+        """Return the tensors of a bundle; write them if they are not yet on the disk."""
+        if bundle not in self._stored:
+            folder = tempfile.TemporaryDirectory(dir=self._folder.name)
+            weakref.finalize(bundle, folder.cleanup)
+            self._stored[bundle] = {
+                name: store_tensor(tensor, Path(folder.name) / str(place))
+                for place, (name, tensor) in enumerate(bundle.tensors.items())
+            }
+        return self._stored[bundle]
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._folder.cleanup()
 
 
 _IDLE: dict[int, WorkerPool] = {}
@@ -295,8 +397,7 @@ _SAVABLE_SECONDS: dict[int, float] = {}
 
 def _are_worthwhile(workers: int) -> bool:
     """Return whether these workers would have saved enough for being started."""
-    enough = MIN_SAVED_SECONDS * (PREPARED_SHARE if starter.is_prepared() else 1.0)
-    return _SAVABLE_SECONDS.get(workers, -math.inf) >= enough
+    return _SAVABLE_SECONDS.get(workers, -math.inf) >= MIN_SAVED_SECONDS
 
 
 def _allowed_cores() -> list[int]:
@@ -313,15 +414,20 @@ def _unsendable_model_error(reason: str) -> PlanError:
     )
 
 
-def _kill(workers: Sequence[WorkerProcess]) -> None:
-    """Kill the processes, and wait for them so that none becomes a zombie."""
-    for worker in workers:
-        worker.kill()
-    for worker in workers:
-        worker.process.wait()
+def _tensors(arrays: Mapping[str, Array]) -> Mapping[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def _end(workers: Sequence[WorkerProcess]) -> None:
-    _kill(workers)
-    for worker in workers:
-        worker.connection.close()
+def _start_workers(executor: ProcessPoolExecutor, workers: int) -> None:
+    """Wait until the workers have started."""
+    # The pool may be stopped meanwhile.
+    with suppress(BrokenProcessPool, RuntimeError):
+        wait([executor.submit(os.getpid) for _ in range(workers)])
+
+
+def _end(executor: ProcessPoolExecutor, context: WorkerContext) -> None:
+    """Kill the workers, and wait for them."""
+    for worker in context.workers:
+        with suppress(AttributeError, ValueError):  # It has not started, or ended long ago.
+            worker.kill()
+    executor.shutdown(cancel_futures=True)

@@ -1,30 +1,29 @@
-"""The starter: a process that imports torch once, and forks workers from it (Linux).
+"""The start of worker processes by the standard library.
 
-A worker then starts in milliseconds. An interpreter of its own takes seconds to import torch,
+On Linux its fork server imports torch once, and forks each worker from there. A worker then
+starts in milliseconds. An interpreter of its own, as elsewhere, takes seconds to import torch,
 and holds another copy of it in memory. This module is light, so that a command can start the
-starter before it imports torch itself.
+server before it imports torch itself.
 """
 
-import json
 import os
-import select
 import signal
-import socket
-import subprocess
 import sys
-import weakref
-from collections.abc import Sequence
-from contextlib import suppress
-from threading import Lock
-from typing import final
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
+from threading import RLock
+from typing import Any, final
 
 from overheard.learning.threads import available_cores
 
-STARTER_CODE = (
-    "from overheard.learning.workers.forking import serve_starts; serve_starts({}, {!r})"
-)
-"""Code of a starter: a fresh interpreter that never imports the caller's `__main__`. So scripts
-need no guard, and notebooks, test runs and the command line work too."""
+# Forking a process with torch is not safe beside Linux.
+if sys.platform == "linux":
+    from multiprocessing.context import ForkServerContext as StartContext
+    from multiprocessing.context import ForkServerProcess as StartedProcess
+else:
+    from multiprocessing.context import SpawnContext as StartContext
+    from multiprocessing.context import SpawnProcess as StartedProcess
 
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -34,16 +33,8 @@ ENVIRONMENT = {
 """One thread per worker. The allocator keeps freed memory, since the next step needs the same
 amount (otherwise zeroing new pages takes a sixth of a worker's time)."""
 
-MOST_BYTES = 2**16
-"""Most bytes of a message between a starter and its caller."""
-
-LOST = 255
-"""Exit code of a worker whose starter died before it told the true one."""
-
-
-def is_supported() -> bool:
-    """Return whether a process with torch can be forked here: not safe beside Linux."""
-    return sys.platform == "linux"
+NEEDED = "overheard.learning.workers.worker"
+"""Module that every worker needs; it imports torch."""
 
 
 def import_path() -> str:
@@ -51,24 +42,21 @@ def import_path() -> str:
     return os.pathsep.join(path or os.getcwd() for path in sys.path)
 
 
-def worker_environment() -> dict[str, str]:
-    """Return the environment variables of workers and of the starter."""
-    return os.environ | ENVIRONMENT | {"PYTHONPATH": import_path()}
-
-
 def start(modules: Sequence[str] = ()) -> None:
-    """Start the starter in the background, unless it runs already or none is supported.
+    """Start the fork server in the background, unless it runs already or none is supported.
 
     Args:
-        modules: what workers will need beside torch; a new starter imports them once for all.
+        modules: what workers will need beside torch; a new server imports them once for all.
 
     """
-    if is_supported():
-        _current(modules)
+    if sys.platform == "linux":
+        with _starting():
+            forkserver.set_forkserver_preload([NEEDED, *modules])
+            forkserver.ensure_running()
 
 
 def start_for(workers: int | None, modules: Sequence[str] = ()) -> None:
-    """Start the starter in the background, if there will be several workers.
+    """Start the fork server in the background, if there will be several workers.
 
     Args:
         workers: the number of workers; None = one per core.
@@ -79,180 +67,65 @@ def start_for(workers: int | None, modules: Sequence[str] = ()) -> None:
         start(modules)
 
 
-def is_prepared() -> bool:
-    """Return whether the starter has imported what workers need."""
-    return bool(_RUNNING) and _RUNNING[0].fits() and _RUNNING[0].is_ready()
+@final
+class _Worker(StartedProcess):
+    """A process that starts like a worker."""
+
+    def start(self) -> None:
+        """Start the process."""
+        with _starting():
+            super().start()
 
 
-def is_preparing() -> bool:
-    """Return whether the starter still imports what workers need; forks would wait for that."""
-    return bool(_RUNNING) and _RUNNING[0].fits() and not _RUNNING[0].is_ready()
+@final
+class WorkerContext(StartContext):
+    """The context of the workers of a pool, which remembers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.workers = list[_Worker]()
+
+    def Process(self, **settings: Any) -> _Worker:  # type: ignore[override]  # noqa: N802
+        """Return a worker that is not started."""
+        self.workers.append(_Worker(**settings))
+        return self.workers[-1]
 
 
-def fork_worker(handle: int, core: int | None) -> "ForkedWorker | None":
-    """Fork a worker; None = no starter is supported here, or it failed.
+_STARTING = RLock()
+"""Held while a process starts."""
 
-    Args:
-        handle: file descriptor of the worker's end of its connection.
-        core: core to run on; None = no affinity.
 
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Start processes in the environment of workers, apart from Ctrl-C and `__main__`.
+
+    Ctrl-C reaches only the caller. Workers do not import the `__main__` of the caller, so that
+    scripts need no guard.
     """
-    if not is_supported():
-        return None
+    added = ENVIRONMENT | {"PYTHONPATH": import_path()}
+    hidden = {"__spec__": None, "__file__": None}
+    with (
+        _STARTING,
+        _changed(os.environ, added),
+        _changed(vars(sys.modules["__main__"]), hidden),
+    ):
+        # Its start would allow Ctrl-C again.
+        resource_tracker.ensure_running()
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+
+
+@contextmanager
+def _changed(values: MutableMapping[str, Any], change: Mapping[str, Any]) -> Iterator[None]:
+    """Set some of the values for a while."""
+    before = {name: values[name] for name in change if name in values}
+    values.update(change)
     try:
-        return _current().fork(handle, core)
-    except OSError:
-        _discard()
-        return None
-
-
-@final
-class ForkedWorker:
-    """A worker process that the starter forked, with the methods of `subprocess.Popen`.
-
-    Args:
-        starter: the starter, which is its parent.
-        pid: its process ID.
-
-    """
-
-    def __init__(self, starter: "_Starter", pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-        self._starter = starter
-
-    def kill(self) -> None:
-        """Kill the process without waiting for its end."""
-        # Until the starter has waited for it, no other process gets its ID.
-        if self.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
-    def poll(self) -> int | None:
-        """Return the exit code, negative for a signal; None = the process runs."""
-        if self.returncode is None:
-            try:
-                self.returncode = self._starter.wait(self.pid, 0.0)
-            except OSError:
-                self.returncode = LOST
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end of the process, and return its exit code.
-
-        Raises:
-            subprocess.TimeoutExpired: if it still runs after this many seconds.
-
-        """
-        if self.returncode is None:
-            try:
-                self.returncode = self._starter.wait(self.pid, timeout)
-            except OSError:
-                self.returncode = LOST
-        if self.returncode is None:
-            raise subprocess.TimeoutExpired(f"worker {self.pid}", timeout or 0.0)
-        return self.returncode
-
-
-@final
-class _Starter:
-    """The starter process, and this process's end of the connection to it."""
-
-    def __init__(self, modules: Sequence[str]) -> None:
-        self._import_path = import_path()
-        self._lock = Lock()
-        self._is_ready = False
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket = here
-        # In a process group of its own, so that Ctrl-C reaches only the caller.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", STARTER_CODE.format(there.fileno(), tuple(modules))],
-            pass_fds=(there.fileno(),),
-            process_group=0,
-            stdin=subprocess.DEVNULL,
-            env=worker_environment(),
-        )
-        there.close()
-        self.close = weakref.finalize(self, _end, here, self._process)
-
-    def fits(self) -> bool:
-        """Return whether its workers would find the modules of this process."""
-        return self._import_path == import_path() and self._process.poll() is None
-
-    def is_ready(self) -> bool:
-        """Return whether it has imported what workers need."""
-        if self._is_ready:
-            return True
-        # Not `select.select`, which takes no file descriptor above 1,023.
-        answers = select.poll()
-        answers.register(self._socket, select.POLLIN)
-        return bool(answers.poll(0))
-
-    def fork(self, handle: int, core: int | None) -> ForkedWorker:
-        """Fork a worker.
-
-        Raises:
-            OSError: if the starter is dead.
-
-        """
-        pid = self._ask({"fork": core, "folder": os.getcwd()}, [handle])
-        assert pid is not None, "a starter that forks returns a process ID"
-        return ForkedWorker(self, pid)
-
-    def wait(self, pid: int, seconds: float | None) -> int | None:
-        """Wait for a worker; return its exit code, or None after this many seconds.
-
-        Raises:
-            OSError: if the starter is dead.
-
-        """
-        return self._ask({"wait": pid, "seconds": seconds}, [])
-
-    def _ask(self, request: dict[str, object], handles: list[int]) -> int | None:
-        with self._lock:
-            try:
-                if not self._is_ready:
-                    self._receive()
-                    self._is_ready = True
-                socket.send_fds(self._socket, [json.dumps(request).encode()], handles)
-                return self._receive()
-            except BaseException:
-                # An answer may be pending, which the next request would take for its own.
-                self.close()
-                raise
-
-    def _receive(self) -> int | None:
-        answer = self._socket.recv(MOST_BYTES)
-        if not answer:
-            raise ConnectionResetError("the starter of workers died")
-        number: int | None = json.loads(answer)
-        return number
-
-
-_RUNNING: list[_Starter] = []
-"""The starter of this process, if it was started."""
-
-
-_STARTING = Lock()
-"""Held while the starter is started, so that two threads do not start two."""
-
-
-def _current(modules: Sequence[str] = ()) -> _Starter:
-    """Return the starter; start it if there is none that fits."""
-    with _STARTING:
-        if _RUNNING and not _RUNNING[0].fits():
-            _discard()
-        if not _RUNNING:
-            _RUNNING.append(_Starter(modules))
-        return _RUNNING[0]
-
-
-def _discard() -> None:
-    while _RUNNING:
-        _RUNNING.pop().close()
-
-
-def _end(here: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    here.close()
-    process.kill()
-    process.wait()
+        yield
+    finally:
+        for name in change.keys() - before.keys():
+            del values[name]
+        values.update(before)

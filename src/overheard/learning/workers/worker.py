@@ -1,18 +1,23 @@
-"""The requests that a worker process serves, and its responses, both as pickles."""
+"""What worker processes do: they run jobs and train clients."""
 
 import os
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
-from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing import parent_process
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from threading import Thread
+from typing import Any, final
 
 import numpy as np
 import torch
+from jaxtyping import Shaped
+from torch import Tensor
 
-from overheard.core.defense import BuildModel
+from overheard.core.defense import BuildModel as ModelBuilder
 from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -25,11 +30,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 """An array of any dtype, as weights have the dtype of the model."""
 
 
-LOSS_KEY = "loss"
-"""Name of the tensor that holds a trained client's loss, in float64."""
+LOSS, ROWS = "loss", "rows"
+"""Names of the tensors with a client's loss in float64, and with its rows of the examples."""
 
-DELTA_PREFIX = "delta/"
-"""Prefix of the names of tensors that hold a trained client's changes of weights."""
+DELTA, START, EXAMPLES, CORRECTION = "delta/", "start/", "examples/", "correction/"
+"""Prefixes of the names of changes of weights, of weights at the start, of the examples of all
+clients, and of the corrections of a client's gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,156 +55,134 @@ class StoredTensor:
         return flat.view(self.shape)
 
 
+def store_tensor(tensor: Shaped[Tensor, "..."], path: Path) -> StoredTensor:
+    """Write a tensor to a file that worker processes can memory-map."""
+    tensor.detach().cpu().contiguous().numpy().tofile(path)
+    return StoredTensor(str(path), tuple(tensor.shape), tensor.dtype)
+
+
+@final
 @dataclass(frozen=True, slots=True)
-class LoadExamples:
-    """Request to use this pool of examples, with these `Examples.tensors`, from now on."""
+class BuildModel(Job):
+    """Builds a model, so that an error of its builder is found before clients train.
 
-    tensors: tuple[StoredTensor, ...]
+    Args:
+        build_model: builds the architecture.
+
+    """
+
+    build_model: ModelBuilder
+
+    def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Build the model; return no tensor."""
+        fresh_model(self.build_model, Seed(0))
+        return {}
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class LoadTrainingJob:
-    """Request to train clients by this job from now on."""
+class TrainClient(Job):
+    """Trains a client; returns the changes of its weights, and its loss.
 
-    build_model: BuildModel
-    start: Mapping[str, Array]
+    Args:
+        key: the same for all clients of one training job, which share a trainer.
+        build_model: builds the architecture.
+        recipe: how each client trains.
+        seed: root of the order of batches.
+        round: number of the round.
+        has_corrections: whether the gradients of any client are corrected.
+        name: name of the client.
+        epochs: its passes over its rows; None = those of the recipe.
+
+    """
+
+    key: int
+    build_model: ModelBuilder
     recipe: Recipe
     seed: Seed
     round: int
-    has_corrections: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TrainClient:
-    """Request to train this client."""
-
+    has_corrections: bool
     name: str
-    rows: Array
-    epochs: int | None = None
-    correction: Mapping[str, Array] | None = None
+    epochs: int | None
+
+    def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Train the client."""
+        if not _LAST or _LAST[0][0] != self.key:
+            _LAST[:] = [(self.key, self._trainer(tensors))]
+        correction = part_of(tensors, CORRECTION) or None
+        trained = _LAST[0][1].train(
+            ClientTask(self.name, tensors[ROWS], self.epochs, correction)
+        )
+        loss = torch.tensor(trained.loss, dtype=torch.float64)
+        return {LOSS: loss, **{DELTA + name: part for name, part in trained.delta.items()}}
+
+    def _trainer(self, tensors: Mapping[str, Tensor]) -> SequentialTrainer:
+        job = TrainingJob(
+            self.build_model,
+            part_of(tensors, START),
+            Examples(*part_of(tensors, EXAMPLES).values()),
+            self.recipe,
+            self.seed,
+            self.round,
+            torch.device("cpu"),
+            self.has_corrections,
+        )
+        return SequentialTrainer(job, fresh_model(self.build_model, Seed(0)))
 
 
-@dataclass(frozen=True, slots=True)
-class RunJob:
-    """Request to run this job with these tensors."""
-
-    job: Job
-    tensors: Mapping[str, StoredTensor]
+_LAST: list[tuple[int, SequentialTrainer]] = []
+"""Key and trainer of the last training job of this worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReady:
-    """Response: the worker is started, or has loaded the pool or training job."""
-
-
-@dataclass(frozen=True, slots=True)
-class TensorHeader:
-    """Name, shape and dtype of a tensor whose bytes follow."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-
-
-@dataclass(frozen=True, slots=True)
-class TensorsFollow:
-    """Response to a finished request: the bytes of these tensors follow, in this order."""
-
-    tensors: tuple[TensorHeader, ...]
+def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailure:
-    """Response to a failed request, with the traceback."""
+    """Result of a failed task: the traceback."""
 
     reason: str
 
 
-WorkerRequest = LoadExamples | LoadTrainingJob | TrainClient | RunJob
-WorkerResponse = WorkerReady | TensorsFollow | WorkerFailure
-
-
-def serve(handle: int, core: int | None) -> None:
-    """Serve one request after the other until the parent closes the connection.
-
-    A lost connection ends the worker without an error, even during a request.
+def prepare_worker(cores: "SimpleQueue[int]") -> None:
+    """Compute on one thread, and end with the process that started the worker.
 
     Args:
-        handle: file descriptor of the inherited end of the connection.
-        core: core to run on; None = no affinity.
+        cores: a core for each worker; empty = any core.
 
     """
-    if core is not None:
-        os.sched_setaffinity(0, {core})
+    if not cores.empty():
+        os.sched_setaffinity(0, {cores.get()})
+    # In a process group of its own, so that signals to the caller's group do not reach it.
+    os.setpgid(0, 0)
     torch.set_num_threads(1)
-    pool: Examples | None = None
-    trainer: SequentialTrainer | None = None
-    with Connection(handle) as parent, suppress(EOFError, ConnectionError):
-        parent.send(WorkerReady())
-        while True:
-            try:
-                request = parent.recv()
-                match request:
-                    case LoadExamples():
-                        pool = Examples(*(one.map_tensor() for one in request.tensors))
-                        trainer = None
-                        parent.send(WorkerReady())
-                    case LoadTrainingJob():
-                        model = fresh_model(request.build_model, Seed(0))
-                        trainer = SequentialTrainer(_training_job(request, pool), model)
-                        parent.send(WorkerReady())
-                    case TrainClient():
-                        _send_tensors(parent, _train_client(trainer, request))
-                    case RunJob():
-                        mapped = {
-                            name: one.map_tensor() for name, one in request.tensors.items()
-                        }
-                        _send_tensors(parent, request.job.run(mapped))
-            except (EOFError, ConnectionError):
-                raise
-            # The parent reports any exception that a user's model raises.
-            except Exception:
-                parent.send(WorkerFailure(traceback.format_exc()))
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _training_job(request: LoadTrainingJob, pool: Examples | None) -> TrainingJob:
-    assert pool is not None, "the pool is sent before any training job"
-    start = {name: torch.from_numpy(array.copy()) for name, array in request.start.items()}
-    device = torch.device("cpu")
-    return TrainingJob(
-        request.build_model,
-        start,
-        pool,
-        request.recipe,
-        request.seed,
-        request.round,
-        device,
-        request.has_corrections,
-    )
+def pickle_request(job: Job, tensors: Mapping[str, StoredTensor]) -> bytes:
+    """Pickle a request to run a job with these tensors."""
+    return bytes(ForkingPickler.dumps((job, tensors)))
 
 
-def _train_client(
-    trainer: SequentialTrainer | None, request: TrainClient
-) -> Mapping[str, torch.Tensor]:
-    assert trainer is not None, "a training job is sent before any client"
-    correction = request.correction
-    trained = trainer.train(
-        ClientTask(
-            request.name,
-            torch.from_numpy(request.rows.copy()),
-            request.epochs,
-            None
-            if correction is None
-            else {name: torch.from_numpy(array.copy()) for name, array in correction.items()},
-        )
-    )
-    delta = {DELTA_PREFIX + name: part for name, part in trained.delta.items()}
-    return {LOSS_KEY: torch.tensor(trained.loss, dtype=torch.float64), **delta}
+def answer(request: bytes) -> Mapping[str, Array] | WorkerFailure:
+    """Run the job of a request. The caller need not be able to import the error it raises."""
+    try:
+        job, stored = ForkingPickler.loads(request)
+        done = job.run({name: one.map_tensor() for name, one in stored.items()})
+        return {name: tensor.detach().cpu().numpy() for name, tensor in done.items()}
+    # The caller reports any exception that a user's model raises.
+    except Exception:
+        return WorkerFailure(traceback.format_exc())
 
 
-def _send_tensors(parent: Connection, tensors: Mapping[str, torch.Tensor]) -> None:
-    sent = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    headers = (TensorHeader(n, tuple(tensor.shape), tensor.dtype) for n, tensor in sent.items())
-    parent.send(TensorsFollow(tuple(headers)))
-    for tensor in sent.values():
-        parent.send_bytes(tensor.numpy().reshape(-1).data)
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)

@@ -4,11 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.learning.workers.dispatcher import TaskFiles
-from overheard.learning.workers.job import TensorBundle, WorkerTask
-from tests.learning.jobs import Scaled
-
-JOB = Scaled(1.0)
+from overheard.learning.workers.job import TensorBundle
+from overheard.learning.workers.processes import TensorFiles
 
 
 def test_mapped_tensors_equal_the_original_ones() -> None:
@@ -18,18 +15,18 @@ def test_mapped_tensors_equal_the_original_ones() -> None:
         "one": torch.tensor(4.5, dtype=torch.float64),
         "none": torch.zeros(0, 3),
     }
-    files, bundle = TaskFiles(), TensorBundle(tensors)
-    mapped = files.tensors(WorkerTask(JOB, (bundle,)))
+    files, bundle = TensorFiles(), TensorBundle(tensors)
+    mapped = files.store(bundle)
     assert all(mapped[name].map_tensor().equal(tensor) for name, tensor in tensors.items())
     files.close()
 
 
 @pytest.mark.slow
 def test_a_bundle_is_written_once_and_removed_with_its_last_reference() -> None:
-    files = TaskFiles()
+    files = TensorFiles()
     stored, dropped = (TensorBundle({name: torch.ones(2)}) for name in ("kept", "dropped"))
-    both = files.tensors(WorkerTask(JOB, (stored, dropped)))
-    again = files.tensors(WorkerTask(JOB, (stored,)))
+    both = {n: t for one in (stored, dropped) for n, t in files.store(one).items()}
+    again = files.store(stored)
     assert again["kept"] is both["kept"]
     del dropped
     gc.collect()

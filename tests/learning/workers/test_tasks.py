@@ -9,8 +9,8 @@ import torch
 
 from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers import processes
-from overheard.learning.workers.dispatcher import RETRIES
 from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
+from overheard.learning.workers.processes import RETRIES
 from tests.learning.interrupted import interrupt
 from tests.learning.jobs import DiesAtFirst, Endless, Refuses, Scaled
 
@@ -40,8 +40,8 @@ def test_replaces_a_dead_worker_and_retries_its_task(tmp_path) -> None:
 def test_replaces_a_worker_that_was_killed_while_idle() -> None:
     done(Scaled(1.0))
     worker_pool = processes.acquire(2)
-    os.kill(worker_pool._workers[0].process.pid, signal.SIGKILL)
-    worker_pool._workers[0].process.wait()
+    os.kill(worker_pool._context.workers[0].pid or 0, signal.SIGKILL)
+    worker_pool._context.workers[0].join()
     worker_pool.release()
     assert done(*[Scaled(2.0)] * 6) == {number: [2.0, 6.0] for number in range(6)}
 
@@ -76,7 +76,7 @@ def test_a_caller_that_stops_early_ends_the_workers() -> None:
     work = worker_pool.run_tasks(tasks(Scaled(1.0), Endless(), Endless()))
     next(work)
     work.close()
-    assert worker_pool._workers[0].process.returncode == -signal.SIGKILL
+    assert worker_pool._context.workers[0].exitcode == -signal.SIGKILL
     assert not processes.are_ready(1)
 
 
@@ -87,7 +87,8 @@ from overheard.learning.workers.job import TensorBundle, WorkerTask
 from tests.learning.jobs import Endless
 
 worker_pool = processes.acquire(1)
-print(worker_pool._workers[0].process.pid, flush=True)
+worker_pool._starting.join()
+print(worker_pool._context.workers[0].pid, flush=True)
 bundle = TensorBundle({"numbers": torch.ones(1)})
 list(worker_pool.run_tasks([(0, WorkerTask(Endless(), (bundle,)))]))
 """
