@@ -10,8 +10,7 @@ from hashlib import sha256
 from itertools import chain, groupby
 from pathlib import Path
 
-from overheard.disk.limits import ANY_RATIO, MAX_RATIO, TABLE, limit_of
-from overheard.disk.reading import json_memory
+from overheard.disk.limits import ANY_RATIO, MAX_RATIO, TABLE, json_memory, limit_of
 from tests.hostile.audit_hook import WatchedCommands, WatchedRun
 from tests.hostile.changes import Change
 from tests.hostile.entries import Entry

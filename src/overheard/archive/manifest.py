@@ -32,8 +32,9 @@ from overheard.core.settings import (
     mistake_text,
 )
 from overheard.core.task import Task
+from overheard.disk.limits import check_json
 from overheard.disk.open_folder import output_error
-from overheard.disk.reading import check_json, parse_json, read_json_text
+from overheard.disk.reading import parse_json, read_json_text
 from overheard.disk.writing import is_partial, remove_partial_files, write_bytes
 
 FORMAT = 1

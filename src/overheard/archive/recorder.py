@@ -43,8 +43,7 @@ from overheard.core.messages import (
 from overheard.core.parties import Party, parse_party
 from overheard.disk.direct_writer import DirectWriter
 from overheard.disk.folders import remove_file, remove_folder
-from overheard.disk.limits import JSON, limit_of
-from overheard.disk.reading import json_memory
+from overheard.disk.limits import JSON, json_memory, limit_of
 from overheard.disk.writing import flush_files, write_bytes, write_unflushed
 
 MAX_LINE_BYTES = 2**22

@@ -45,6 +45,18 @@ images about ten times; a ratio of a thousand is a zip bomb."""
 BLOCK_BYTES = 512
 """Bytes of a block as `stat` counts them."""
 
+MAX_DIGITS = 300
+"""The most digits of a number: longer ones exceed every float."""
+
+LONG_NUMBER = f"it has a number of more than {MAX_DIGITS} digits"
+
+ITEM_BYTES = 64
+"""Bytes of memory that a value of a JSON or TOML document takes beside its text."""
+
+JSON_BYTE = 4
+"""Bytes of memory that a letter of a JSON document may take, as in a text beyond ASCII."""
+
+_DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
 _UNITS = {"": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _SIZE = re.compile(r"([0-9]{1,15}) ?([KMGT]B)?", re.ASCII | re.IGNORECASE)
 
@@ -113,6 +125,22 @@ def refuse_large(
         f"{limit_of(ANY_RATIO)} and more than {MAX_RATIO} times as many"
         f"{_remedy(size, ANY_RATIO)}"
     )
+
+
+def check_json(
+    content: bytes, place: str, error: type[AuditError], *, part: int = JSON
+) -> None:
+    """Refuse a JSON text whose values would take too much memory, or have too many digits."""
+    if b"0" * (MAX_DIGITS + 1) in content.translate(_DIGITS):
+        raise error(f"{place} is damaged: {LONG_NUMBER}; correct it, or copy it again")
+    refuse_large(f"{place}: its content", json_memory(content), error, part=part)
+
+
+def json_memory(content: bytes) -> int:
+    """Return an estimate of the bytes of memory that the values of a JSON text take."""
+    # Each value follows one of these signs, and they are faster to count than values.
+    items = sum(content.count(sign) for sign in (b",", b":", b"[", b"{"))
+    return JSON_BYTE * len(content) + ITEM_BYTES * items
 
 
 def unpack_limit(packed: int, part: int) -> int:

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any, Never
 
 from overheard.core.errors import AuditError
-from overheard.disk.limits import JSON, SMALL_FILE, refuse_large
-
-MAX_DIGITS = 300
-"""The most digits of a number: longer ones exceed every float."""
+from overheard.disk.limits import (
+    JSON,
+    JSON_BYTE,
+    LONG_NUMBER,
+    MAX_DIGITS,
+    SMALL_FILE,
+    check_json,
+    refuse_large,
+)
 
 MAX_HEX_DIGITS = 249
 """The most digits of a hexadecimal number, which then has at most 300 decimal ones."""
-
-LONG_NUMBER = f"it has a number of more than {MAX_DIGITS} digits"
 
 MAX_KEY_PARTS = 64
 """The most parts of a dotted key in TOML: its parser takes the square of their number."""
@@ -31,13 +34,6 @@ and each part of a dotted key."""
 MAX_BRACES = 5000
 """The most braces of a source file: before 3.12, Python takes the square of their number."""
 
-ITEM_BYTES = 64
-"""Bytes of memory that a value of a JSON or TOML document takes beside its text."""
-
-JSON_BYTE = 4
-"""Bytes of memory that a letter of a JSON document may take, as in a text beyond ASCII."""
-
-_DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
 _LONG_TOML_NUMBER = re.compile(
     rf"[0-9_]{{{MAX_DIGITS + 1}}}|0x[0-9A-Fa-f_]{{{MAX_HEX_DIGITS + 1}}}"
 )
@@ -125,22 +121,6 @@ def read_json_text(
     content = read_small_file(path, error, inside=inside, part=part, weight=JSON_BYTE)
     check_json(content, str(path), error, part=part)
     return content
-
-
-def check_json(
-    content: bytes, place: str, error: type[AuditError], *, part: int = JSON
-) -> None:
-    """Refuse a JSON text whose values would take too much memory, or have too many digits."""
-    if _has_long_number(content):
-        raise _damaged(place, error, LONG_NUMBER)
-    refuse_large(f"{place}: its content", json_memory(content), error, part=part)
-
-
-def json_memory(content: bytes) -> int:
-    """Return an estimate of the bytes of memory that the values of a JSON text take."""
-    # Each value follows one of these signs, and they are faster to count than values.
-    items = sum(content.count(sign) for sign in (b",", b":", b"[", b"{"))
-    return JSON_BYTE * len(content) + ITEM_BYTES * items
 
 
 def parse_toml(
@@ -234,10 +214,6 @@ def parse_literal(node: ast.expr) -> object:
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError, MemoryError) as failure:
         raise SyntaxError(str(failure)) from failure
-
-
-def _has_long_number(content: bytes) -> bool:
-    return b"0" * (MAX_DIGITS + 1) in content.translate(_DIGITS)
 
 
 def _damaged(place: str, error: type[AuditError], why: str) -> AuditError:

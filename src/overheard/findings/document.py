@@ -11,8 +11,8 @@ from pydantic import ValidationError, model_validator
 from overheard.core.bounded_errors import describe_errors
 from overheard.core.errors import FindingsError
 from overheard.core.parties import SERVER
-from overheard.disk.limits import FINDINGS
-from overheard.disk.reading import JSON_BYTE, parse_json, read_small_file
+from overheard.disk.limits import FINDINGS, JSON_BYTE
+from overheard.disk.reading import parse_json, read_small_file
 from overheard.findings.document_rows import (
     DocumentPart,
     FindingRow,

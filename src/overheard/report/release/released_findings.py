@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from overheard.core.errors import FindingsError
 from overheard.core.parties import COHORT, Party, is_client
-from overheard.disk.limits import FINDINGS
-from overheard.disk.reading import JSON_BYTE, parse_json, read_small_file
+from overheard.disk.limits import FINDINGS, JSON_BYTE
+from overheard.disk.reading import parse_json, read_small_file
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import (
     ClearTextRow,
