@@ -30,13 +30,11 @@ from overheard.learning.distillation.synthetic import draw_noise_examples
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.example_gradients import example_gradients, mean_example_gradient
 from overheard.learning.features import features_of_models
-from overheard.learning.fitting.ldia_network import build_ldia_network
 from overheard.learning.fitting.share_network import (
     FitSchedule,
     fit_share_network,
     kl_divergence,
 )
-from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.mobilenet import MobileNet
@@ -44,9 +42,11 @@ from overheard.learning.models.transformer import Transformer
 from overheard.learning.train import Engine, train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.plans.registries import DEFENSES, MODELS
+from overheard.questions.label_shares.attacks.ldia import build_ldia_network
 from overheard.questions.label_shares.attacks.ppa import (
     DifferentialSensitivity,
 )
+from overheard.questions.label_shares.attacks.whispers import AttentiveRecurrence
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.class_gradient_fit import ClassGradientFit
 from overheard.simulation.last_layer_change import LastLayerChange

@@ -13,7 +13,6 @@ from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import SERVER, client
 from overheard.defenses.dp_fedavg import DpFedavg
-from overheard.epsilon.entry import epsilon_row
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.epsilon.table import (
     COLUMN_NAMES,
@@ -24,7 +23,7 @@ from overheard.epsilon.table import (
 from overheard.epsilon.threshold_bound import GuessEvidence, ThresholdRates
 from overheard.findings.audit import Audit
 from overheard.findings.epsilon_rows import BoundByGuesses, BoundByThreshold, EpsilonVerdict
-from overheard.report.exports import as_json
+from overheard.report.exports import as_json, epsilon_row
 from overheard.report.page import render_page
 from tests.auditing.epsilon_audits import LOCAL, ONE_ROUND, audit_of, noisy_finding
 from tests.runs.audits import HOSTILE

@@ -19,7 +19,6 @@ from overheard.auditing.judging.judge import judge
 from overheard.cli.checking import EXIT_CODES
 from overheard.core.errors import AuditError
 from overheard.drawing import svg
-from overheard.epsilon.entry import epsilon_row
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.audit import Audit
 from overheard.findings.document import FindingsDocument
@@ -29,7 +28,7 @@ from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.reference_policy import policy_like
 from overheard.gate.verdict import RuleVerdict
-from overheard.report.exports import findings_document
+from overheard.report.exports import epsilon_row, findings_document
 from overheard.report.page import render_page
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.permutation_test import VERDICT_LEVEL

@@ -25,8 +25,8 @@ from overheard.data.datasets import cifar10
 from overheard.data.reading.arrays import ITEM_BYTES
 from overheard.data.reading.mnist_files import MAGIC, SIDE
 from overheard.data.reading.texts import WORD_BYTES
-from overheard.disk.limits import MAX_RATIO
-from overheard.disk.reading import MAX_TABLES, json_memory
+from overheard.disk.limits import MAX_RATIO, json_memory
+from overheard.disk.reading import MAX_TABLES
 from overheard.plans.strict_model import MAX_ITEMS
 from overheard.recorders.exported_weights import NUMBER_BYTES
 

@@ -10,7 +10,7 @@ from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import build_without_last_layer, features_of_models
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.learning.representations import representations_of_models
+from overheard.questions.shift.estimators.model_comparisons import representations_of_models
 from tests.learning.cases import (
     CONVOLUTIONS,
     IMAGES,

@@ -11,9 +11,9 @@ from overheard.core.recipe import Recipe
 from overheard.learning.engines.sequential import SequentialTrainer
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import features_of_models
-from overheard.learning.representations import representations_of_models
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import TrainingJob
+from overheard.questions.shift.estimators.model_comparisons import representations_of_models
 from tests.learning.cases import (
     CLIENTS,
     READING,

@@ -7,8 +7,12 @@ import pytest
 
 from overheard.core.attack import Attack
 from overheard.plans import registries
-from overheard.testing import adaptation_checks
-from overheard.testing.attack import GENERAL_CHECKS, find_truth_imports
+from overheard.testing.attack import (
+    ADAPTATION_CHECKS,
+    GENERAL_CHECKS,
+    find_truth_imports,
+    uses_training_matches_claims,
+)
 from overheard.testing.trial import AttackCheck, AttackTrial, checks_of
 
 pytestmark = pytest.mark.slow
@@ -70,7 +74,7 @@ def test_every_attack(attack: Attack[Any], check: AttackCheck) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if hasattr(quick(name), "updates")])
-@pytest.mark.parametrize("check", adaptation_checks.ADAPTATION_CHECKS)
+@pytest.mark.parametrize("check", ADAPTATION_CHECKS)
 def test_attacks_that_learn_from_shadow_devices_do_not_adapt(
     name: str, check: AttackCheck
 ) -> None:
@@ -107,7 +111,7 @@ def choices_of(attack: Attack[Any]) -> list[Attack[Any]]:
     ids=repr,
 )
 def test_every_choice_of_settings_uses_the_training_that_it_states(attack: Attack[Any]) -> None:
-    adaptation_checks.uses_training_matches_claims(trial_of(attack))
+    uses_training_matches_claims(trial_of(attack))
 
 
 def test_no_attack_loads_the_ground_truth() -> None:

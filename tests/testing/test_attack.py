@@ -21,8 +21,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.claim import Membership
 from overheard.testing import check_attack
-from overheard.testing.adaptation_checks import ADAPTATION_CHECKS
-from overheard.testing.attack import GENERAL_CHECKS, find_truth_imports
+from overheard.testing.attack import ADAPTATION_CHECKS, GENERAL_CHECKS, find_truth_imports
 from overheard.testing.trial import AttackCheck, AttackTrial, checks_of, claims_about
 
 LOADS_NO_TRUTH = """

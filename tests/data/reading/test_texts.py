@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from overheard.core.errors import DataError
-from overheard.data.datasets.blogs import WindowSettings, cut_windows
-from overheard.data.reading.style import DAYS, STYLE_DIMS, DatedTexts, style_vectors
+from overheard.data.datasets.blogs import (
+    DAYS,
+    STYLE_DIMS,
+    DatedTexts,
+    WindowSettings,
+    cut_windows,
+    style_vectors,
+)
 from overheard.data.reading.texts import (
     RESERVED_TOKENS,
     UNKNOWN,

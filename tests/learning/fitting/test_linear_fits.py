@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.linear_svm import fit_linear_svm
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.fitting.standardizer import (
     fit_standardizer,
     fit_standardizer_to_parts,
 )
+from overheard.questions.identity.attacks.reidentify import fit_linear_svm
 
 
 def blobs(dims: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

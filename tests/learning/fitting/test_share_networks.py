@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from torch import nn
 
 from overheard.core.seeds import Seed
-from overheard.learning.fitting.ldia_network import build_ldia_network
 from overheard.learning.fitting.share_network import (
     FitSchedule,
     fit_share_network,
     kl_divergence,
     predict_shares,
 )
-from overheard.learning.fitting.temporal_attention import TemporalAttention
+from overheard.questions.label_shares.attacks.ldia import build_ldia_network
+from overheard.questions.label_shares.attacks.whispers import TemporalAttention
 
 
 def linear() -> nn.Module:

@@ -19,10 +19,10 @@ from overheard.data.dataset import Dataset
 from overheard.drawing.figures import Panel as Drawing
 from overheard.drawing.figures import ReportFigure
 from overheard.findings.names import make_printable
-from overheard.learning.representations import representations_of_models
 from overheard.learning.threads import one_thread
 from overheard.linkage.layers import layer_tensors
 from overheard.plans.plan import UNDEFENDED
+from overheard.questions.shift.estimators.model_comparisons import representations_of_models
 from overheard.statistics.run_means import estimate_mean
 from overheard_studies.deanonymization.charts import (
     heat_map,

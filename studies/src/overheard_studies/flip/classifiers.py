@@ -14,13 +14,13 @@ from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.evaluate import logits_of_models
-from overheard.learning.fitting.linear_svm import fit_linear_svm
 from overheard.learning.fitting.share_network import (
     FitSchedule,
     fit_share_network,
     kl_divergence,
     predict_shares,
 )
+from overheard.questions.identity.attacks.reidentify import fit_linear_svm
 
 IMAGES_PER_PASS = 500
 """Images per forward pass; more 32 x 32 images would fill the memory."""

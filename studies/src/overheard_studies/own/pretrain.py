@@ -13,8 +13,7 @@ import torch
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.data.datasets.blogs import Blogs
-from overheard.learning.fitting.pretrained import pretrain
-from overheard.learning.models.transformer import Transformer
+from overheard.learning.models.transformer import Transformer, pretrain
 
 WINDOWS = 64_000
 """Windows of other bloggers' posts."""

@@ -21,9 +21,8 @@ from overheard.learning.fitting.share_network import (
     kl_divergence,
     predict_shares,
 )
-from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.simplex import normalize_to_shares
-from overheard.questions.label_shares.attacks.whispers import Whispers
+from overheard.questions.label_shares.attacks.whispers import AttentiveRecurrence, Whispers
 from overheard_studies.own.whispers_readings import Readings, Setting
 
 Numbers = NDArray[np.float64]

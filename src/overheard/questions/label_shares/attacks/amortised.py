@@ -3,26 +3,37 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
+from overheard.core.compute_settings import TensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
-from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
-from overheard.questions.label_shares.estimators.cross_fit import HALVES, CrossFit
+from overheard.questions.label_shares.estimators.cross_fit import (
+    HALVES,
+    NETWORKS,
+    CrossFit,
+    fit_with_cross_fitting,
+)
+from overheard.questions.label_shares.estimators.deep_set_regressor import (
+    COPIES,
+    DEEP_SET_WIDTH,
+    DROPOUT,
+)
 from overheard.questions.label_shares.estimators.doubt import find_doubt
-from overheard.questions.label_shares.estimators.input_use import input_shift
 from overheard.questions.label_shares.estimators.learning_curve import simulate_until_flat
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
@@ -30,11 +41,16 @@ from overheard.questions.label_shares.estimators.local_stacking import (
     fit_local_stacking,
     imbalance,
 )
+from overheard.questions.label_shares.estimators.mlp_regressor import (
+    MLP_WIDTH,
+    MOST_COMPONENTS,
+)
 from overheard.questions.label_shares.estimators.size_regression import (
     SizeRegression,
     fit_size_regression,
 )
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.cache_keys import text_key
 from overheard.simulation.chunk import MAX_COHORT_SIZE
 from overheard.simulation.class_gradient_fit import ClassGradientFit
 from overheard.simulation.last_layer_change import LastLayerChange
@@ -332,3 +348,104 @@ def _mean_of_networks(
     halves: Float[Tensor, "halves classes"], both: Float[Tensor, " classes"]
 ) -> Float[Tensor, " classes"]:
     return normalize_to_shares((halves.mean(0) + both) / 2)
+
+
+def cached_cross_fit(
+    cache: TensorCache,
+    readings: ProbeReadings,
+    shares: Float[Tensor, "clients classes"],
+    halves: Int[Tensor, " clients"],
+    steps: int,
+    seed: Seed,
+) -> CrossFit:
+    """Return `fit_with_cross_fitting` of the same arguments, from the cache if possible.
+
+    The result is the same to the bit. Attacks use a round alone and together with others; its
+    networks are trained once.
+    """
+    sizes = [] if readings.log_sizes is None else [readings.log_sizes]
+    tensors = (
+        readings.last_layer_change,
+        readings.outputs,
+        readings.broadcast_outputs,
+        readings.class_gradients,
+        *sizes,
+    )
+    shapes = (NETWORKS, COPIES, MOST_COMPONENTS, DEEP_SET_WIDTH, MLP_WIDTH, DROPOUT)
+    key = text_key(repr((_digest((*tensors, shares, halves)), shapes, steps, seed)))
+    cached = cache.load(key)
+    if cached is not None:
+        return CrossFit.from_tensors(cached)
+    fit = fit_with_cross_fitting(readings, shares, halves, steps, seed)
+    cache.save(key, fit.tensors())
+    return fit
+
+
+def _digest(tensors: tuple[Tensor, ...]) -> str:
+    digest = blake2b(digest_size=20)
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+RIDGE = 1e-3
+"""Ridge of the regression on label shares, per virtual client."""
+
+TINY = 1e-12
+
+
+def input_shift(
+    virtual: Float[Tensor, "clients rounds inputs"],
+    real: Float[Tensor, "targets rounds inputs"],
+    virtual_shares: Float[Tensor, "clients classes"],
+    shares: Float[Tensor, "targets classes"],
+    halves: Int[Tensor, " clients"],
+) -> float:
+    """Compare the readings of `InputNorms` of real clients with those of virtual ones.
+
+    A regression on label shares explains how the labels of a client change its readings; what
+    it leaves are residuals. The mean square of the targets' mean residual, over all inputs, is
+    divided by what chance would make of it:
+
+    - The virtual clients of the two halves have different examples of one population. A quarter
+      of the mean squared difference between the halves is the variance that comes of a finite
+      number of auxiliary examples.
+    - The variance of the residuals over the number of targets comes of the targets' examples.
+
+    Augmented copies are less varied than real examples, so the ratio is above 1 with few
+    auxiliary examples even if nothing is wrong.
+
+    Args:
+        virtual: readings of the virtual clients.
+        real: readings of the targets, all finite.
+        virtual_shares: true label shares of the virtual clients.
+        shares: estimated label shares of the targets.
+        halves: the half of the auxiliary examples on which each virtual client trained.
+
+    Returns:
+        The ratio, averaged over rounds: about 1 if all examples come from one population; 0
+        without targets, or if one half has no virtual client.
+
+    """
+    counts = halves.bincount(minlength=2)
+    if not len(real) or not int(counts.min()):
+        return 0.0
+    known, wanted = _expand(virtual_shares), _expand(shares)
+    penalty = known.new_full((known.shape[1],), RIDGE * len(known))
+    ratios = []
+    for number in range(virtual.shape[1]):
+        readings = virtual[:, number].double()
+        weights = fit_ridge(known, readings, penalty)
+        rest = readings - known @ weights
+        ours = real[:, number].double() - wanted @ weights
+        between = rest[halves == 0].mean(0) - rest[halves == 1].mean(0)
+        chance = between.square().mean() / 4 + rest.var(0).mean() / len(ours)
+        ratios.append(ours.mean(0).square().mean() / (chance + TINY))
+    return float(torch.stack(ratios).mean())
+
+
+def _expand(shares: Float[Tensor, "clients classes"]) -> Float[Tensor, "clients numbers"]:
+    """Return shares, their roots and a 1: readings are logarithms, hence concave in shares."""
+    known = shares.double()
+    return torch.cat((known, known.sqrt(), known.new_ones(len(known), 1)), 1)

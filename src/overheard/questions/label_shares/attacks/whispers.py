@@ -29,7 +29,6 @@ from overheard.learning.fitting.share_network import (
     kl_divergence,
     predict_shares,
 )
-from overheard.learning.fitting.temporal_attention import AttentiveRecurrence
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.learning_curve import (
@@ -148,7 +147,7 @@ class Whispers(Attack[LabelShares]):
     Three stages. (1) The target's size is estimated from the length of its update
     (`estimate_by_doubling`). (2) Virtual clients of about that size train from every
     broadcast. Their accuracies per class on held-out examples form a matrix of rounds x
-    classes. (3) An LSTM with attention over rounds (`learning.fitting.temporal_attention`)
+    classes. (3) An LSTM with attention over rounds (`AttentiveRecurrence`)
     learns to estimate shares from such matrices and is applied to the target's. A model is more
     accurate on a class after training on many of its examples.
 
@@ -385,3 +384,43 @@ def _scale_size(size: SizeEstimate, clients: int) -> SizeEstimate:
     """Convert the size of one client to that of all clients of a cohort."""
     ends = [None if end is None else clients * end for end in (size.low, size.high)]
     return SizeEstimate(clients * size.examples, ends[0], ends[1], size.converged)
+
+
+@final
+class TemporalAttention(nn.Module):
+    """An attention-weighted mean of the states of a sequence.
+
+    Ma et al. 2025, equations 7 to 9: e_t = v^T tanh(W h_t + b), a = softmax over t of e,
+    c = sum over t of a_t h_t. If all scores are equal, it is the plain mean.
+    """
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.bend = nn.Linear(hidden, hidden)
+        self.score = nn.Linear(hidden, 1, bias=False)
+
+    def forward(self, states: Float[Tensor, "clients rounds hidden"]) -> Tensor:
+        """Return the weighted mean of the states of each client: (clients, hidden)."""
+        weights = self.score(self.bend(states).tanh()).softmax(1)  # (clients, rounds, 1)
+        means: Tensor = (weights * states).sum(1)
+        return means
+
+
+@final
+class AttentiveRecurrence(nn.Module):
+    """An LSTM of one layer over rounds, attention over its states, and a linear layer.
+
+    Ma et al. 2025, Algorithm 2, which names no width: 64 is this project's guess.
+    """
+
+    def __init__(self, features: int, classes: int, hidden: int = 64) -> None:
+        super().__init__()
+        self.recurrence = nn.LSTM(features, hidden, batch_first=True)
+        self.attention = TemporalAttention(hidden)
+        self.last = nn.Linear(hidden, classes)
+
+    def forward(self, features: Float[Tensor, "clients rounds features"]) -> Tensor:
+        """Return logits: (clients, classes)."""
+        states, _ = self.recurrence(features)
+        logits: Tensor = self.last(self.attention(states))
+        return logits

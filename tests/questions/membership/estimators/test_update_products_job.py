@@ -10,7 +10,7 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.learning.example_gradients import flatten_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.questions.membership.estimators.trained_directions import (
+from overheard.questions.membership.estimators.update_products_job import (
     DirectionTraining,
     blend_directions,
 )

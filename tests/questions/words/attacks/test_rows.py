@@ -8,13 +8,13 @@ from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.token_words import TokenWords
+from overheard.questions.words.attacks.rows import log_odds_of_use
 from overheard.questions.words.estimators.evidence import robust_scores
 from overheard.questions.words.estimators.public_words import (
     claim_words,
     count_words,
     find_rare_words,
 )
-from overheard.questions.words.estimators.two_groups import log_odds_of_use
 
 DRAWS = np.random.default_rng(0)
 

@@ -2,8 +2,8 @@ import torch
 
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators import cached_fit
-from overheard.questions.label_shares.estimators.cached_fit import cached_cross_fit
+from overheard.questions.label_shares.attacks import amortised
+from overheard.questions.label_shares.attacks.amortised import cached_cross_fit
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 
 CLIENTS, CLASSES = 24, 3
@@ -26,7 +26,7 @@ HALVES = torch.arange(CLIENTS) % 2
 def test_a_cached_fit_is_exact_and_not_fitted_again(monkeypatch):
     shelf, told = MemoryTensorCache(), readings(0)
     first = cached_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
-    monkeypatch.setattr(cached_fit, "fit_with_cross_fitting", None)  # a call would be an error
+    monkeypatch.setattr(amortised, "fit_with_cross_fitting", None)  # a call would be an error
     again = cached_cross_fit(shelf, told, SHARES, HALVES, 5, Seed(1))
     assert torch.equal(first.virtual_estimates, again.virtual_estimates)
     assert torch.equal(first.estimate_shares(readings(3)), again.estimate_shares(readings(3)))

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from overheard.core.seeds import Seed
-from overheard.questions.label_shares.estimators.input_use import input_shift
+from overheard.questions.label_shares.attacks.amortised import input_shift
 
 CLIENTS = 120
 CLASSES = 3
