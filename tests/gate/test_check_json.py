@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.gate.check_json import as_check_json
 from overheard.gate.judged_findings import CheckResult
 from overheard.gate.policy import CostRule, Policy
 from overheard.gate.rule_sources import RuleSources
 from overheard.gate.verdict import Acceptance, RuleVerdict
+from overheard.gate.verdict_formats import as_check_json
 
 POLICY = Policy(costs=(CostRule(name="cheap", bytes_at_most=9.0),))
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.judged_findings import CheckResult
-from overheard.gate.junit import as_junit
 from overheard.gate.verdict import RuleVerdict, Status
+from overheard.gate.verdict_formats import as_junit
 
 FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 

@@ -15,10 +15,10 @@ from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.finding import Refusal
 from overheard.gate.check import check
 from overheard.gate.epsilons import epsilon_verdicts
-from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import EpsilonRule, Policy
 from overheard.gate.verdict import Status
+from overheard.gate.verdict_formats import as_junit
 from overheard.report.exports import as_json
 from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 from tests.gate.documents import JsonObject

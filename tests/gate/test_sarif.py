@@ -13,8 +13,8 @@ from overheard.findings.document_rows import IntervalEstimate
 from overheard.gate.judged_findings import CheckResult
 from overheard.gate.policy import LeakRule, Policy, VerdictRule
 from overheard.gate.rule_sources import RuleSources
-from overheard.gate.sarif import as_sarif
 from overheard.gate.verdict import Acceptance, RuleVerdict, Status
+from overheard.gate.verdict_formats import as_sarif
 
 FIGURE = IntervalEstimate(mean=0.7, low=0.65, high=0.75)
 

@@ -22,15 +22,13 @@ from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import BEYOND, AuditChanges
 from overheard.gate.changes_text import HEADERS, change_cells
-from overheard.gate.check_json import as_check_json
 from overheard.gate.judged_findings import CheckResult, judge_findings
-from overheard.gate.junit import as_junit
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.reference_policy import policy_like, policy_text, reference_note
 from overheard.gate.rule_sources import RuleSources, rule_sources
-from overheard.gate.sarif import as_sarif
 from overheard.gate.verdict import MAX_LENGTH, Status
+from overheard.gate.verdict_formats import as_check_json, as_junit, as_sarif
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 """The exit code of the command; a whole policy is never excused."""

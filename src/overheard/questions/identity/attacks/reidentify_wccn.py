@@ -54,7 +54,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
     4. Updates under pseudonyms that last one round are linked first if they are near enough to
        come from the same data. Linked updates are combined.
     5. No user replies twice in a round or under two lasting pseudonyms. Probabilities are
-       fitted to that (`estimators.sinkhorn_assignment`). `unseen` is calibrated on left-out
+       fitted to that (`sinkhorn_assignment`). `unseen` is calibrated on left-out
        users and on holdout users.
 
     Updates that control variates corrected are compared with those of known users in the same

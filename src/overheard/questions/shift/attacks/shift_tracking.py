@@ -167,7 +167,7 @@ class ShiftTracking(Attack[Shift]):
     target shifts.
 
     A regression on simulated federations estimates the target's label shares in each round
-    (`estimators.share_regression`). For a rival client, the target is the global model without
+    (`estimators.tracker`). For a rival client, the target is the global model without
     the rival's own part (Brunner and Montuoro 2024). With `follows = "representations"`, the
     attack tracks how far the target moves the mean representations, compared with simulated
     targets. This detects a change of the inputs that leaves labels unchanged, and large label

@@ -120,7 +120,7 @@ class CombinedRows(Attack[Words]):
     """Ranks words by the probability that they were used, given all that is sent and public.
 
     The evidence is that of `embedding_rows` and of `output_rows`, or of one of them if the
-    other part is not sent. `estimators.two_groups` fits to each target how evidence and public
+    other part is not sent. `log_odds_of_use` fits to each target how evidence and public
     frequency combine. So words that occur in the text alone, or as labels alone, are both
     found. Under noise, the claim falls back on public text word by word, and no virtual clients
     are needed to know how far to trust the evidence. Without public text, the robust scores of
