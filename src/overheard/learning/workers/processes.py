@@ -420,8 +420,8 @@ def _tensors(arrays: Mapping[str, Array]) -> Mapping[str, Tensor]:
 
 def _start_workers(executor: ProcessPoolExecutor, workers: int) -> None:
     """Wait until the workers have started."""
-    # The pool may be stopped meanwhile.
-    with suppress(BrokenProcessPool, RuntimeError):
+    # The pool may be stopped meanwhile, or the process die that forks them.
+    with suppress(BrokenProcessPool, RuntimeError, OSError, EOFError):
         wait([executor.submit(os.getpid) for _ in range(workers)])
 
 

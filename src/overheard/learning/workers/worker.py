@@ -1,5 +1,6 @@
 """What worker processes do: they run jobs and train clients."""
 
+import gc
 import os
 import traceback
 from collections.abc import Mapping
@@ -159,6 +160,8 @@ def prepare_worker(cores: "SimpleQueue[int]") -> None:
     """
     if not cores.empty():
         os.sched_setaffinity(0, {cores.get()})
+    # Objects of the imports are left alone, so that workers share their memory.
+    gc.freeze()
     # In a process group of its own, so that signals to the caller's group do not reach it.
     os.setpgid(0, 0)
     torch.set_num_threads(1)
