@@ -1,6 +1,6 @@
 """A one-round run with planted label shares, small enough to attack within a second."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import itemgetter
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
@@ -94,21 +94,19 @@ def assemble_run(
     )
 
 
-def make_clients(counts: Sequence[Sequence[int]]) -> tuple[Examples, list[ClientTask]]:
+def make_clients(
+    counts: Sequence[Sequence[int]], seed_of: Callable[[int], Seed] = lambda one: Seed(10 + one)
+) -> tuple[Examples, list[ClientTask]]:
     """Make one client for each of these label counts, and their pool of examples."""
     client_examples = [
-        blobs(client_counts, Seed(10 + number)) for number, client_counts in enumerate(counts)
+        blobs(client_counts, seed_of(number)) for number, client_counts in enumerate(counts)
     ]
-    pool = Examples(
-        torch.cat([one.inputs for one in client_examples]),
-        torch.cat([one.labels for one in client_examples]),
-    )
     ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
     members = [
         ClientTask(f"{number}", torch.arange(end - len(one), end))
         for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
     ]
-    return pool, members
+    return concatenate_examples(client_examples), members
 
 
 def distil_sets(

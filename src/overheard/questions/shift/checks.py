@@ -10,7 +10,6 @@ from torch import Tensor
 
 from overheard.core.claims import Timeline
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
-from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Message, Update, Weights, apply_update
@@ -24,10 +23,15 @@ from overheard.core.truth import GroundTruth
 from overheard.core.view import mean_update
 from overheard.learning.initialization import initial_weights
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientTask
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.scorer.shift import ShiftScorer
-from overheard.testing.planted_labels import CLASSES, blobs, build, permute_classes
+from overheard.testing.planted_labels import (
+    CLASSES,
+    blobs,
+    build,
+    make_clients,
+    permute_classes,
+)
 from overheard.testing.require import require
 from overheard.testing.trial import AttackTrial, PlantedRun, QuestionChecks, claims_about
 
@@ -103,18 +107,7 @@ def _warm_up(seed: Seed) -> dict[str, Tensor]:
 def _train_deltas(
     start: Weights, counts: Sequence[Sequence[int]], seed: Seed, recipe: Recipe
 ) -> list[dict[str, Tensor]]:
-    client_examples = [
-        blobs(client_counts, seed.child(number)) for number, client_counts in enumerate(counts)
-    ]
-    pool = Examples(
-        torch.cat([one.inputs for one in client_examples]),
-        torch.cat([one.labels for one in client_examples]),
-    )
-    ends = torch.tensor([len(one) for one in client_examples]).cumsum(0).tolist()
-    members = [
-        ClientTask(f"{number}", torch.arange(end - len(one), end))
-        for number, (end, one) in enumerate(zip(ends, client_examples, strict=True))
-    ]
+    pool, members = make_clients(counts, seed.child)
     trained = train_cohort(build, start, pool, members, recipe, seed=seed, round=0, workers=1)
     return [dict(one.delta) for one in trained]
 
