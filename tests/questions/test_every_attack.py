@@ -19,34 +19,9 @@ pytestmark = pytest.mark.slow
 
 ATTACKS = registries.ATTACKS.plugins()
 
-SHORTER: dict[str, dict[str, int]] = {
-    "amortised": {"steps": 20},
-    "decaf": {"steps": 50},
-    "gradient_membership": {"models": 32, "trainings": 0},
-    "ldia": {"epochs": 10},
-    "link_siamese": {"pairs": 1600},
-    "lira": {"models": 32},
-    "match_cross_modal": {"pairs": 1600},
-    "match_siamese": {"pairs": 1600},
-    "ppa": {"epochs": 20, "retraining": 1, "samples": 32},
-    "profile": {"epochs": 5},
-    "shift_tracking": {"most_virtual": 60},
-    "whispers": {"epochs": 10},
-}
-"""Short training for tests that do not depend on accuracy."""
-
-
-ACCURATE: dict[str, dict[str, int]] = {
-    "amortised": {"steps": 100},
-    "link_siamese": {"pairs": 8000},
-    "match_siamese": {"pairs": 8000},
-    "ppa": {"epochs": 200, "samples": 64},
-}
-"""Training that is shorter than the default and still finds what leaks."""
-
 
 def quick(name: str) -> Any:
-    return ATTACKS[name](**SHORTER.get(name, {}))
+    return ATTACKS[name](**ATTACKS[name].quick_settings)
 
 
 def trial_of(attack: Attack[Any]) -> AttackTrial:
@@ -60,7 +35,7 @@ CASES = [
     for attack, checks in (
         (quick(name), GENERAL_CHECKS),
         (
-            ATTACKS[name](**ACCURATE.get(name, {})),
+            ATTACKS[name](**ATTACKS[name].accurate_settings),
             checks_of(ATTACKS[name].claim_type).attack_checks,
         ),
     )

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from overheard.core.claims import Claim
@@ -51,6 +52,11 @@ class Attack(Settings, ABC, Generic[C]):
     """Whether it makes one claim about all targets together, such as which of them holds a
     record. `infer` then returns this claim under the name `COHORT`. `Claim.numbers` states the
     order of its numbers."""
+
+    quick_settings: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Settings for contract tests that do not ask how good claims are; {} = its defaults."""
+    accurate_settings: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Settings for contract tests in which it must find what leaks; {} = its defaults."""
 
     def training_source(self) -> TrainingSource:
         """Return whose updates the attack is trained on, with these settings."""

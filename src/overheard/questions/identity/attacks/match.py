@@ -66,6 +66,8 @@ class MatchSiamese(UpdateClassifier):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, eq. 6"
     )
+    quick_settings: ClassVar = {"pairs": 1600}
+    accurate_settings: ClassVar = {"pairs": 8000}
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -122,6 +124,7 @@ class MatchCrossModal(UnitUpdateAttack):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.1, eq. 7"
     )
+    quick_settings: ClassVar = {"pairs": 1600}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

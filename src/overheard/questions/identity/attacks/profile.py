@@ -69,6 +69,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         "Overheard, after Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section "
         "6.1.1, profile prior"
     )
+    quick_settings: ClassVar = {"epochs": 5}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -126,6 +126,8 @@ class Amortised(Attack[LabelShares]):
         "Overheard; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of "
         "the last layer from Ramakrishna and Dan 2022 (AISec)"
     )
+    quick_settings: ClassVar = {"steps": 20}
+    accurate_settings: ClassVar = {"steps": 100}
     is_label_equivariant: ClassVar[bool] = False
 
     def training_source(self) -> TrainingSource:

@@ -95,6 +95,7 @@ class Decaf(Attack[LabelShares]):
         "Decaf: Data Distribution Decompose Attack against Federated Learning "
         "(arXiv 2405.15316), Algorithms 1-3, equations (4), (19)-(21)"
     )
+    quick_settings: ClassVar = {"steps": 50}
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
         """Return the parts of the known training that its claims depend on."""

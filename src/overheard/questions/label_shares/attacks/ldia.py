@@ -90,6 +90,7 @@ class Ldia(Attack[LabelShares]):
         "Gu and Bai 2023, LDIA: Label Distribution Inference Attack Against Federated Learning "
         "in Edge Computing (JISA 74), with their code"
     )
+    quick_settings: ClassVar = {"epochs": 10}
     is_label_equivariant: ClassVar[bool] = False
 
     def training_source(self) -> TrainingSource:

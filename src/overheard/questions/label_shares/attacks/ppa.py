@@ -185,6 +185,8 @@ class Ppa(Attack[LabelShares]):
         "Zhou et al. 2023, PPA: Preference Profiling Attack Against Federated Learning (NDSS; "
         "arXiv 2202.04856), with their code; as an estimator of shares after Ma et al. 2025"
     )
+    quick_settings: ClassVar = {"epochs": 20, "retraining": 1, "samples": 32}
+    accurate_settings: ClassVar = {"epochs": 200, "samples": 64}
     is_label_equivariant: ClassVar[bool] = False
 
     def training_source(self) -> TrainingSource:

@@ -205,6 +205,7 @@ class Whispers(Attack[LabelShares]):
         "Ma et al. 2025, Whispers of Data: Unveiling Label Distributions in Federated Learning "
         "Through Virtual Client Simulation (arXiv 2504.21436), Algorithms 1 and 2"
     )
+    quick_settings: ClassVar = {"epochs": 10}
     is_label_equivariant: ClassVar[bool] = False
 
     def training_source(self) -> TrainingSource:

@@ -60,6 +60,7 @@ class GradientMembership(Attack[Membership]):
         "Overheard, based on Nasr et al. 2023 (Tight Auditing of Differentially Private "
         "Machine Learning, USENIX Security): the inner product of update and gradient"
     )
+    quick_settings: ClassVar = {"models": 32, "trainings": 0}
 
     def training_source(self) -> TrainingSource:
         """Return that it trains shadow models."""

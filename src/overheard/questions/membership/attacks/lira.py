@@ -148,6 +148,7 @@ class Lira(LikelihoodRatio):
         "Carlini et al. 2022 (Membership Inference Attacks From First Principles, S&P), "
         "Algorithm 1 and Section V-B (offline), with a common variance (Section VI-C)"
     )
+    quick_settings: ClassVar = {"models": 32}
 
     @property
     def trains_on_candidates(self) -> bool:

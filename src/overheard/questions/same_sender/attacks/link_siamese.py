@@ -64,6 +64,8 @@ class LinkSiamese(LearnsFromUpdates, Attack[SameSender]):
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1.2, "
         "eq. 6 where both updates are anonymous"
     )
+    quick_settings: ClassVar = {"pairs": 1600}
+    accurate_settings: ClassVar = {"pairs": 8000}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
