@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pytest
+import torch
 from annotated_types import Ge, Gt, Lt, MinLen
 
 from overheard.core.defense import Defense
@@ -398,6 +399,10 @@ def test_accepts_settings_in_range_and_changes_none():
         ({"pace": 1.0}, "pace must be below 1, got 1.0"),
         ({"pace": nan}, "pace must be a finite number, got nan"),
         ({"pace": -inf}, "pace must be a finite number, got -inf"),
+        (
+            {"pace": torch.tensor(0.25)},
+            "pace must be a number, got tensor(0.2500): convert it by float(...)",
+        ),
         ({"pace": "fast"}, "pace must be a number, got 'fast'"),
         ({"stops": ()}, "stops must have 1 or more entries, got ()"),
         ({"stops": [1]}, "stops must be a list, in Python a tuple, got [1]"),
@@ -442,3 +447,13 @@ def test_refuses_a_setting_that_would_not_be_checked():
 
     with pytest.raises(TypeError, match="Hidden: _steps: name it without a leading underscore"):
         Hidden(0)
+
+
+def test_refuses_a_name_that_pydantic_uses_itself():
+    @dataclass(frozen=True)
+    class Copying(Settings):
+        copy: Positive = 1
+        schema: str = ""
+
+    with pytest.raises(TypeError, match="Copying: pydantic uses the name copy, schema itself"):
+        Copying()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from reprlib import repr as short_repr
-from typing import Annotated, Any, SupportsIndex, get_type_hints
+from typing import Annotated, Any, SupportsFloat, SupportsIndex, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -44,6 +44,9 @@ class CheckedTable(BoundedModel):
         extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
     )
 
+
+_TAKEN = frozenset(dir(BaseModel))
+"""Names that no setting can have, such as "copy" and "schema": pydantic warns of each."""
 
 _WORDS: Mapping[str, str] = {
     "greater_than_equal": "must be {ge} or more",
@@ -93,15 +96,30 @@ def check_settings(settings: object) -> None:
     """
     kind: type = type(settings)
     model = _model(kind)
+    values = {name: getattr(settings, name) for name in model.model_fields}
     try:
-        model.__pydantic_validator__.validate_python(
-            {name: getattr(settings, name) for name in model.model_fields}
-        )
+        model.__pydantic_validator__.validate_python(values)
     except ValidationError as error:
         mistakes = describe_errors(error)
         raise ValueError(
             "; ".join(f"{_place(one)} {mistake_text(one)}" for one in mistakes)
         ) from error
+    for name, value in values.items():
+        _refuse_other_numbers(name, value)
+
+
+def _refuse_other_numbers(place: str, value: object) -> None:
+    """Refuse what pydantic takes for a float and is none, such as a tensor.
+
+    The repr of settings is their record, and that of a tensor has four digits.
+    """
+    if isinstance(value, tuple):
+        for number, one in enumerate(value):
+            _refuse_other_numbers(f"{place}[{number}]", one)
+    elif isinstance(value, SupportsFloat) and not isinstance(value, int | float):
+        raise ValueError(
+            f"{place} must be a number, got {short_repr(value)}: convert it by float(...)"
+        )
 
 
 def mistake_text(mistake: ErrorDetails) -> str:
@@ -126,13 +144,18 @@ def declared_settings(kind: type) -> dict[str, Any]:
     """Return the type of each field with its range, and its default, or ... if it has none.
 
     Raises:
-        TypeError: if the name of a setting begins with "_": pydantic would not check it.
+        TypeError: if the name of a setting begins with "_", which pydantic would not check, or
+            is that of a method of its models.
 
     """
     if hidden := [one.name for one in fields(kind) if one.init and one.name.startswith("_")]:
         raise TypeError(
             f"{kind.__name__}: {', '.join(hidden)}: name it without a leading underscore, or "
             "declare it with field(init=False) if it is no setting"
+        )
+    if taken := [one.name for one in fields(kind) if one.init and one.name in _TAKEN]:
+        raise TypeError(
+            f"{kind.__name__}: pydantic uses the name {', '.join(taken)} itself: choose another"
         )
     hints = get_type_hints(kind, include_extras=True)
     return {
