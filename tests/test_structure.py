@@ -35,6 +35,7 @@ READERS = {
     "disk.folder_lock": {"open", "json.loads"},  # 1,000 bytes
     "disk.limits": {"open"},
     # Weights and data, which are read in parts or within limits.
+    "archive.tensor_files": {"open"},
     "archive.weights": {"open"},
     "recorders.exported_weights": {"open"},
     "recorders.formats._messagepack": {"open"},

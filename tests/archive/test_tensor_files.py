@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.torch import load_file, save
 
-from overheard.archive.npz import MAX_HEADER_BYTES, ArrayHeader, read_content, read_header
+from overheard.archive import npz, tensor_files
+from overheard.archive.npz import (
+    MAX_HEADER_BYTES,
+    ArrayHeader,
+    open_arrays,
+    read_content,
+    read_header,
+)
 from overheard.archive.tensor_files import (
     find_flaw,
     read_tensor_blocks,
@@ -222,6 +229,14 @@ def test_a_deleted_file_is_reported(weights: StoredWeights) -> None:
         weights["b"]
 
 
+def test_a_long_list_of_tensors_is_refused_before_it_is_read(
+    weights: StoredWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensor_files, "MAX_LIST_BYTES", 100)
+    with pytest.raises(TranscriptError, match=r"its list of tensors has \d+ bytes"):
+        read_tensors(weights.path, ("a",))
+
+
 def test_a_pickle_is_refused(tmp_path: Path) -> None:
     torch.save(WEIGHTS, tmp_path / "x.safetensors")
     with pytest.raises(TranscriptError, match="damaged or cut short"):
@@ -340,3 +355,16 @@ def test_damaged_headers_raise_a_value_error_or_are_valid(junk: bytes, place: in
     except ValueError:
         return
     assert all(length >= 0 for length in header.shape)
+
+
+def test_a_long_list_of_arrays_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, **{f"array{number}": np.zeros(1) for number in range(9)})
+    with open_arrays(path) as archive:
+        assert len(archive.namelist()) == 9
+    # Each entry has 46 bytes and its name.
+    monkeypatch.setattr(npz, "MAX_LIST_BYTES", 9 * (46 + len("array0.npy")) - 1)
+    with pytest.raises(ValueError, match="its list of arrays has 504 bytes"), open_arrays(path):
+        pass

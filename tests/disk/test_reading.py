@@ -122,9 +122,21 @@ def test_json_of_many_values_is_refused_by_their_memory(
         ("a = " + "1" * 301, "300 digits"),
         ("a = 1" + "_1" * 300, "300 digits"),
         ("a = 0x" + "f" * 250, "300 digits"),
+        ("[[a]]\n" * 100_001, "200000 brackets"),
+        ("a = [" + "1.5," * 200_001 + "]", "200000 brackets"),
         ("a", "Expected"),
     ],
-    ids=["deep", "dotted", "quoted", "digits", "underscores", "hexadecimal", "cut"],
+    ids=[
+        "deep",
+        "dotted",
+        "quoted",
+        "digits",
+        "underscores",
+        "hexadecimal",
+        "tables",
+        "dots",
+        "cut",
+    ],
 )
 def test_toml_is_refused_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(OutputError, match=f"^f: not TOML.*{words}"):

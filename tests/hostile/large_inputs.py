@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import torch
 from safetensors.torch import save_file
 
+from overheard.archive.tensor_files import MAX_LIST_BYTES
 from overheard.data.datasets import cifar10
 from overheard.data.reading.arrays import ITEM_BYTES
 from overheard.data.reading.mnist_files import MAGIC, SIDE
@@ -179,7 +180,7 @@ def cifar_archive_of_long_header(path: Path, size: int) -> None:
     """Write an archive of CIFAR-10 in which a file has a header of many entries."""
     member = tarfile.TarInfo("x")
     # More take minutes to write.
-    member.pax_headers = {f"{number:x}": "" for number in range(min(size // 20, 10**6))}
+    member.pax_headers = {f"{number:x}": "" for number in range(min(size // 20, 10**5))}
     _write_archive(path, (member,))
 
 
@@ -321,7 +322,7 @@ def _write_export(path: Path, count: int, dtype: torch.dtype) -> None:
 
 def safetensors_of_many(path: Path, size: int) -> None:
     """Write as many empty tensors as the longest header that is read may list."""
-    count = min(size, 95_000_000) // 68
+    count = min(size, MAX_LIST_BYTES) // 68
     tensors = ",".join(
         f'"{number:07x}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
         for number in range(count)

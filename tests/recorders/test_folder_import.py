@@ -22,6 +22,8 @@ from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
 from overheard.disk.folder_lock import lock_folder
+from overheard.disk.limits import VARIABLE
+from overheard.recorders.exported_weights import read_exported_weights
 from overheard.recorders.folder_import import ImportSummary, import_recording
 
 
@@ -277,6 +279,19 @@ def test_decodes_whole_number_codes(tmp_path: Path, suffix: str):
     (folder / "about.toml").write_text("[codes]\nscale = {}")
     with pytest.raises(TranscriptError, match=r"'weight' holds whole-number codes, but"):
         import_recording(folder, tmp_path / "other")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_weights_are_counted_with_32_bits_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+):
+    path = tmp_path / f"x{suffix}"
+    put(path, {"w": torch.zeros(1000, dtype=torch.float16)})
+    monkeypatch.setenv(VARIABLE, "4000")
+    assert read_exported_weights(path, tmp_path).weights["w"].numel() == 1000
+    monkeypatch.setenv(VARIABLE, "3999")
+    with pytest.raises(TranscriptError, match=r"takes 4000 bytes of memory.*--max-unpacked"):
+        read_exported_weights(path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from overheard.archive.layout import (
 )
 from overheard.archive.purge_note import find_purge
 from overheard.archive.repeated_keys import find_repeated, refuse_repeated_keys
-from overheard.core.bounded_errors import BOUNDED, describe_errors
 from overheard.core.errors import OutputError, TranscriptError
 from overheard.core.mechanism import ClientSampling, Mechanism, Site
 from overheard.core.parties import parse_party
@@ -32,6 +31,7 @@ from overheard.core.settings import (
     mistake_text,
 )
 from overheard.core.task import Task
+from overheard.disk.bounded_errors import BOUNDED, describe_errors
 from overheard.disk.limits import check_json
 from overheard.disk.open_folder import output_error
 from overheard.disk.reading import parse_json, read_json_text

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from overheard.core.bounded_errors import BOUNDED
 from overheard.core.messages import UnstoredKind
 from overheard.core.settings import RoundNumber
+from overheard.disk.bounded_errors import BOUNDED
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 

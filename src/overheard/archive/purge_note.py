@@ -6,8 +6,8 @@ from typing import Annotated, Literal, final
 from pydantic import ConfigDict, Field, ValidationError
 
 from overheard.archive.layout import manifest_path
-from overheard.core.bounded_errors import BoundedModel, describe_errors
 from overheard.core.errors import OutputError
+from overheard.disk.bounded_errors import BoundedModel, describe_errors
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_text

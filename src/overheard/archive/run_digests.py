@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from overheard.archive.layout import messages_path, seconds_path, transcript_path
 from overheard.archive.repeated_keys import refuse_repeated_keys
-from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import OutputError
+from overheard.disk.bounded_errors import BOUNDED
 from overheard.disk.digests import HOW_TO_TRUST, is_store_trusted, sha256_of
 from overheard.disk.folders import walk_folders
 from overheard.disk.open_folder import explain_errors

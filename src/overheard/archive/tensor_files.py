@@ -21,6 +21,10 @@ SUPPORTED_DTYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torc
 CHECKED_AT_ONCE = 2**24
 """Elements to check at a time."""
 
+MAX_LIST_BYTES = 2**24
+"""Most bytes of the list of tensors, enough for 100,000 of them; it takes 13 times as many in
+memory."""
+
 SMALL_FILE_BYTES = 2**18
 """Files up to this size are read whole and kept, as opening one takes longer than reading."""
 
@@ -29,6 +33,23 @@ CACHED_FILES = 256
 
 ShapeItems = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and shape of each tensor."""
+
+
+def open_tensors(path: Path) -> safe_open:
+    """Open a safetensors file, whose list of tensors is read at once.
+
+    Raises:
+        SafetensorError: if it is none, or its list is too long.
+        OSError: if it cannot be read.
+
+    """
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if length > MAX_LIST_BYTES:
+        raise SafetensorError(
+            f"its list of tensors has {length} bytes, at most {MAX_LIST_BYTES} are read"
+        )
+    return safe_open(path, framework="pt")
 
 
 def check_sha256(path: Path, sha256: str | None) -> None:
@@ -122,7 +143,7 @@ def read_tensors(
     """
     check_sha256(path, sha256)
     try:
-        with safe_open(path, framework="pt") as file:
+        with open_tensors(path) as file:
             _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
@@ -165,7 +186,7 @@ def read_tensor_blocks(
     check_sha256(path, sha256)
     read = dict[str, Tensor]()
     try:
-        with safe_open(path, framework="pt") as file:
+        with open_tensors(path) as file:
             _check_names(path, set(file.keys()), set(shapes))
             for name, parts in blocks.items():
                 whole = file.get_tensor(name)

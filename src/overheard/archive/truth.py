@@ -20,6 +20,7 @@ from overheard.core.facts import Facts
 from overheard.core.settings import CheckedTable, RoundNumber, Share
 from overheard.core.true_facts.stated import refuse_repetition
 from overheard.core.truth import GroundTruth, TrueFact
+from overheard.disk.bounded_errors import BoundedModel
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
 
@@ -27,6 +28,10 @@ ACCURACY = "accuracy"
 """The key of the accuracy, which is no fact of clients."""
 
 Kinds = tuple[type[TrueFact], ...]
+
+
+class _Table(BoundedModel):
+    model_config = CheckedTable.model_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +120,4 @@ def _model(kinds: Kinds) -> type[BaseModel]:
     # Any: each kind has a form of its own.
     fields: Mapping[str, Any] = {kind.key: (kind.form, None) for kind in kinds}
     accuracy = (tuple[_Accuracy, ...], ...)
-    return create_model("Truth", __base__=CheckedTable, accuracy=accuracy, **fields)
+    return create_model("Truth", __base__=_Table, accuracy=accuracy, **fields)

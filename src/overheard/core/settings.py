@@ -10,8 +10,6 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from overheard.core.bounded_errors import BoundedModel, describe_errors
-
 Positive = Annotated[int, Ge(1), Lt(2**31)]
 """A whole number of 1 or more."""
 
@@ -37,7 +35,7 @@ ExampleCount = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
 RecordIndex = Annotated[int, Ge(0), Lt(MAX_EXAMPLES)]
 
 
-class CheckedTable(BoundedModel):
+class CheckedTable(BaseModel):
     """A table of settings in which nothing is converted, and numbers are finite."""
 
     model_config = ConfigDict(
@@ -100,7 +98,7 @@ def check_settings(settings: object) -> None:
     try:
         model.__pydantic_validator__.validate_python(values)
     except ValidationError as error:
-        mistakes = describe_errors(error)
+        mistakes = error.errors(include_url=False)
         raise ValueError(
             "; ".join(f"{_place(one)} {mistake_text(one)}" for one in mistakes)
         ) from error

@@ -8,9 +8,9 @@ from typing import final
 
 from pydantic import ValidationError, model_validator
 
-from overheard.core.bounded_errors import describe_errors
 from overheard.core.errors import FindingsError
 from overheard.core.parties import SERVER
+from overheard.disk.bounded_errors import describe_errors
 from overheard.disk.limits import FINDINGS, JSON_BYTE
 from overheard.disk.reading import parse_json, read_small_file
 from overheard.findings.document_rows import (

@@ -18,9 +18,9 @@ from pydantic import (
 )
 
 from overheard.consistency.proof import Outcome
-from overheard.core.bounded_errors import BoundedModel
 from overheard.core.parties import COHORT, is_client, parse_party
 from overheard.core.task import Utility
+from overheard.disk.bounded_errors import BoundedModel
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import NO_LEAK, TargetKind, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
@@ -21,7 +21,7 @@ from overheard.archive.npz import (
     read_content,
     read_header,
 )
-from overheard.archive.tensor_files import find_flaw
+from overheard.archive.tensor_files import find_flaw, open_tensors
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 from overheard.disk.limits import ARRAY, refuse_large
@@ -135,7 +135,7 @@ def _safetensors(
 ) -> ExportedWeights:
     """Map the tensors of a safetensors file; pages are loaded on access."""
     weights, left_out = dict[str, Tensor](), list[str]()
-    with safe_open(path, framework="pt") as file:
+    with open_tensors(path) as file:
         found = list(file.keys())
         refuse_names(path, found, shapes, spare)
         for name in found if shapes is None else shapes:

@@ -12,13 +12,13 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import DefenseRecord, describe_validation_error
 from overheard.archive.repeated_keys import refuse_repeated_keys
-from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import TranscriptError
 from overheard.core.escape import is_printable
 from overheard.core.mechanism import ClientSampling
 from overheard.core.recipe import Rate, Recipe
 from overheard.core.settings import MAX_EXAMPLES, PositiveShare, RoundNumber, Settings
 from overheard.core.task import Task, TaskKind
+from overheard.disk.bounded_errors import BOUNDED
 from overheard.disk.reading import parse_toml, read_json_text, read_text
 from overheard.recorders.exported_rounds import INFO_FILES
 from overheard.recorders.exports.reply_content import (

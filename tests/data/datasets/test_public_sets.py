@@ -183,3 +183,23 @@ def test_the_images_are_those_that_scikit_learn_loads() -> None:
     found = (labels.tolist(), inputs.flatten(1).argsort(dim=1, stable=True).tolist())
     expected = (loaded.target.tolist(), images.flatten(1).argsort(dim=1, stable=True).tolist())
     assert sorted(zip(*found, strict=True)) == sorted(zip(*expected, strict=True))
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("hostile", ["many files", "long file", "negative size"])
+def test_an_archive_with_other_files_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str
+) -> None:
+    monkeypatch.setattr(cifar10, "BATCH", 2)
+    size = {"many files": 0, "long file": 2**20, "negative size": 0}[hostile]
+    member = tarfile.TarInfo("x")
+    member.size = size
+    header = bytearray(member.tobuf())
+    if hostile == "negative size":
+        header[124:135] = b"-0000000001"
+    count = 101 if hostile == "many files" else 1
+    path = tmp_path / "cifar10" / "cifar-10-binary.tar.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress((bytes(header) + bytes(size)) * count))
+    with pytest.raises(DataError, match="cannot be read as cifar-10"):
+        Cifar10().load(tmp_path)

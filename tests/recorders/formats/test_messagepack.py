@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from overheard.core.errors import TranscriptError
+from overheard.disk.limits import VARIABLE
 from overheard.recorders.exported_weights import ExportedWeights
 from overheard.recorders.formats._messagepack import read_messagepack_weights
 
@@ -41,6 +42,17 @@ def test_reads_the_numbers_that_were_written(
 def test_whole_numbers_are_left_out(tmp_path: Path) -> None:
     found = read(tmp_path, {"w": encode(np.ones(2, "float32")), "steps": encode(np.array(3))})
     assert (list(found.weights), found.left_out) == (["w"], ("steps",))
+
+
+def test_numbers_are_counted_with_32_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = {"w": encode(np.ones(1000, "float16"))}
+    monkeypatch.setenv(VARIABLE, "4000")
+    assert read(tmp_path, content).weights["w"].numel() == 1000
+    monkeypatch.setenv(VARIABLE, "3999")
+    with pytest.raises(TranscriptError, match="takes 4000 bytes"):
+        read(tmp_path, content)
 
 
 GOOD = encode(np.ones(2, "float32"))

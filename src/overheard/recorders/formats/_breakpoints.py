@@ -16,9 +16,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import path_exists
 from overheard.archive.manifest import describe_validation_error
-from overheard.core.bounded_errors import BOUNDED
 from overheard.core.errors import TranscriptError
 from overheard.core.settings import MAX_EXAMPLES
+from overheard.disk.bounded_errors import BOUNDED
 from overheard.disk.reading import read_json_text
 from overheard.recorders.import_info import MAX_TEXT_LENGTH
 

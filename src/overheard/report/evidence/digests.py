@@ -17,8 +17,8 @@ from typing import Annotated, Literal, final
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from overheard.archive.repeated_keys import refuse_repeated_keys
-from overheard.core.bounded_errors import BoundedModel, describe_errors
 from overheard.core.errors import FindingsError, OutputError
+from overheard.disk.bounded_errors import BoundedModel, describe_errors
 from overheard.disk.folder_lock import LOCK_FILE
 from overheard.disk.limits import SMALL_FILE
 from overheard.disk.reading import read_json_text
