@@ -1,3 +1,5 @@
+"""LiRA, with models for each record or pooled over records."""
+
 import math
 from dataclasses import replace
 
@@ -6,18 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Broadcast, Message, Update, Weights
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.view import View
-from overheard.questions.membership.attacks.lira import Lira, compute_log_odds
+from overheard.questions.membership.attacks.lira import Lira, LiraPooled, compute_log_odds
 from overheard.questions.membership.checks import (
     CLIENTS,
     EXAMPLES_PER_CLIENT,
@@ -90,10 +93,6 @@ def figure(run, attack, name: str, target=FIRST) -> float:
 @pytest.mark.parametrize("online", [True, False])
 def test_finds_most_members_at_few_false_positives(by_heart, online: bool) -> None:
     assert figure(by_heart, Lira(models=32, online=online), "tpr_at_1_percent") > 0.3
-
-
-def test_finds_the_members_of_all_clients_together(by_heart) -> None:
-    assert figure(by_heart, Lira(models=32), "membership_auc", COHORT) > 0.7
 
 
 def test_does_not_claim_the_records_of_another_client(by_heart) -> None:
@@ -253,3 +252,34 @@ def test_matches_the_logits_of_trained_shadow_models_by_round(run: PlantedRun) -
     others[members] = False
     assert float(beside.target[members].mean()) > float(beside.target[others].mean()) + 2
     assert float(mean[read.is_member].mean()) > float(mean[~read.is_member].mean()) + 2
+
+
+@pytest.mark.parametrize("models", [4, 8])
+def test_is_better_than_lira_with_few_models(by_heart, models: int) -> None:
+    for score in ("membership_auc", "membership_accuracy"):
+        pooled = figure(by_heart, LiraPooled(models=models), score)
+        assert pooled > figure(by_heart, Lira(models=models), score)
+
+
+def test_is_at_chance_with_few_models_if_no_record_was_trained_on(never_seen) -> None:
+    auc = figure(never_seen, LiraPooled(models=4), "membership_auc")
+    assert auc == pytest.approx(0.5, abs=0.15)
+
+
+def test_reuses_the_shadow_models_of_lira(by_heart) -> None:
+    shelf = CountingCache()
+    known = replace(
+        by_heart.knowledge, compute=replace(by_heart.knowledge.compute, cache=shelf)
+    )
+    view = by_heart.transcript.seen_by(SERVER)
+    Lira(models=32).infer(view, (client(0),), known, Seed(0))
+    saved = len(shelf.saved)
+    LiraPooled(models=32).infer(view, (client(0),), known, Seed(1))
+    assert len(shelf.saved) == saved == 2
+
+
+def test_refuses_a_single_record(by_heart) -> None:
+    one = candidate_records(by_heart.knowledge).take(torch.tensor([0]))
+    known = replace(by_heart.knowledge, facts=Facts(CandidateRecords(one)))
+    with pytest.raises(NeedsError, match="two or more records"):
+        LiraPooled().infer(by_heart.transcript.seen_by(SERVER), (client(0),), known, Seed(0))

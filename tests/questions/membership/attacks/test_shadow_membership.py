@@ -24,27 +24,29 @@ def claims_of(
     return dict(attack.infer(view, EVERYONE, replace(run.knowledge, compute=means), Seed(0)))
 
 
+def of_members(number: int, claim: Membership) -> torch.Tensor:
+    """Return the scores of the members of a client."""
+    return claim.scores[number * EXAMPLES_PER_CLIENT : (number + 1) * EXAMPLES_PER_CLIENT]
+
+
+def of_others(claim: Membership) -> torch.Tensor:
+    """Return the scores of records that nobody trained on."""
+    return claim.scores[CLIENTS * EXAMPLES_PER_CLIENT :]
+
+
 def mean_advantage(claims: dict[str, Membership]) -> float:
     """Return by how much members score higher than non-members, averaged over clients."""
-    leads = []
-    for number, target in enumerate(EVERYONE):
-        scores = claims[target].scores
-        members = scores[number * EXAMPLES_PER_CLIENT : (number + 1) * EXAMPLES_PER_CLIENT]
-        leads.append(float(members.mean() - scores[CLIENTS * EXAMPLES_PER_CLIENT :].mean()))
+    leads = [
+        float(of_members(number, claims[target]).mean() - of_others(claims[target]).mean())
+        for number, target in enumerate(EVERYONE)
+    ]
     return sum(leads) / len(leads)
 
 
 def test_members_score_above_0_and_non_members_below(by_heart) -> None:
     for number, claim in enumerate(claims_of(by_heart, ShadowMembership()).values()):
-        assert (
-            float(
-                claim.scores[
-                    number * EXAMPLES_PER_CLIENT : (number + 1) * EXAMPLES_PER_CLIENT
-                ].mean()
-            )
-            > 0
-        )
-        assert float(claim.scores[CLIENTS * EXAMPLES_PER_CLIENT :].mean()) < 0
+        assert float(of_members(number, claim).mean()) > 0
+        assert float(of_others(claim).mean()) < 0
 
 
 def test_both_boosters_agree(by_heart) -> None:

@@ -4,11 +4,9 @@ import pytest
 import torch
 
 from overheard.core.compute_settings import ComputeSettings
-from overheard.core.errors import NeedsError
 from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
-from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.record_owners import RecordOwners
@@ -21,6 +19,7 @@ from overheard.questions.membership.estimators.shadow_logits import (
     compute_shadow_logits,
 )
 from overheard.testing.trial import PlantedRun
+from tests.runs.changed_updates import change_updates
 from tests.simulation.small_run import CountingCache
 
 
@@ -62,11 +61,8 @@ def test_models_train_on_as_many_examples_as_clients_report(run) -> None:
 
 @pytest.mark.slow
 def test_models_train_on_half_of_the_examples_without_reported_sizes(run) -> None:
-    hidden = [
-        replace(m, body=Update(m.body.delta)) if isinstance(m.body, Update) else m
-        for m in run.transcript.messages
-    ]
-    silent = replace(run, transcript=replace(run.transcript, messages=tuple(hidden)))
+    hidden = change_updates(run.transcript.messages, lambda update: {"examples": None})
+    silent = replace(run, transcript=replace(run.transcript, messages=hidden))
     # 180 records in 8 models: a standard error of 0.013.
     assert float(logits_of(silent, 8).is_member.double().mean()) == pytest.approx(0.5, abs=0.05)
 
@@ -80,12 +76,6 @@ def test_models_do_not_train_on_excluded_candidates(run) -> None:
     members = list(run.truth.facts.need(RecordOwners).members_of(client(0)))
     others = [n for n in range(log_odds.shape[1]) if n not in members]
     assert float((log_odds[:, members].mean() - log_odds[:, others].mean()).abs()) < 1.5
-
-
-def test_refuses_a_single_example(run) -> None:
-    one = run.knowledge.auxiliary.take(torch.zeros(1).long())
-    with pytest.raises(NeedsError, match="two or more examples"):
-        logits_of(run, knowledge=replace(run.knowledge, auxiliary=one), online=False)
 
 
 def test_reuses_models_for_fewer_rounds_or_more_models(run) -> None:

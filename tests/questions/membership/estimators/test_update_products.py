@@ -99,13 +99,10 @@ def test_large_models_get_fewer_shadow_models(by_heart, monkeypatch) -> None:
     assert len(products_of(by_heart, models=20).shadows.is_member) == module.MIN_SHADOWS
 
 
-def test_trains_on_each_record_where_that_is_affordable() -> None:
+def test_trains_on_each_record_where_that_is_affordable_and_clients_see_it_twice() -> None:
     # 1,000 records, 60 examples, 10 epochs: 600,000 passes
     assert default_trainings(1000, 60, 10, parameters=10_000) == 2
     assert default_trainings(1000, 60, 10, parameters=20_000) == 0
-
-
-def test_does_not_train_on_each_record_where_clients_see_it_once() -> None:
     assert default_trainings(1000, 60, 1, parameters=10_000) == 0
     assert default_trainings(1000, 60, 2, parameters=10_000) == 2
 
