@@ -19,6 +19,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.initialization import initial_weights
 from overheard.simulation.probe import Probe, ProbeContext
+from overheard.simulation.simulation import run_simulation
 
 CLASSES = 3
 FEATURES = 4
@@ -103,6 +104,12 @@ class Raw(Probe):
 
     def read(self, context: ProbeContext, deltas: Sequence[Weights]) -> Tensor:
         return torch.stack([torch.cat([d.flatten() for d in one.values()]) for one in deltas])
+
+
+def raw_readings(attacker: Knowledge, probe: Probe | None = None) -> Tensor:
+    """Return the updates, or other readings, of the virtual clients of two rounds."""
+    probe = probe or Raw()
+    return run_simulation(server_view(), attacker, (0, 1), [probe]).readings[probe]
 
 
 @dataclass(frozen=True, slots=True)

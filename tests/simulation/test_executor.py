@@ -23,7 +23,14 @@ from overheard.simulation.cached_jobs import run_tasks
 from overheard.simulation.simulation import run_simulation
 from tests.learning.cases import CONVOLUTIONS, IMAGES, TEXTS, WORDS, pool_of
 from tests.learning.jobs import Scaled
-from tests.simulation.small_run import KillsWorker, Raw, build, knowledge, server_view
+from tests.simulation.small_run import (
+    KillsWorker,
+    Raw,
+    build,
+    knowledge,
+    raw_readings,
+    server_view,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers inherit a connection")
 
@@ -87,11 +94,9 @@ def test_workers_give_the_same_bits_for_all_models(
 def test_a_killed_worker_changes_no_bit(two_workers: None, tmp_path: Path) -> None:
     mark = tmp_path / "died"
     probe, attacker = KillsWorker(str(mark)), knowledge(workers=2)
-    survived = run_simulation(server_view(), attacker, (0, 1), [probe]).readings[probe]
+    survived = raw_readings(attacker, probe)
     assert mark.exists()
-    assert survived.equal(
-        run_simulation(server_view(), knowledge(), (0, 1), [Raw()]).readings[Raw()]
-    )
+    assert survived.equal(raw_readings(knowledge()))
 
 
 def test_no_worker_is_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +116,5 @@ def test_a_builder_that_workers_cannot_import_is_trained_here(two_workers: None)
     def local() -> nn.Module:
         return build()
 
-    shared = run_simulation(
-        server_view(), replace(attacker, build_model=local), (0, 1), [Raw()]
-    ).readings[Raw()]
-    assert shared.equal(
-        run_simulation(server_view(), knowledge(), (0, 1), [Raw()]).readings[Raw()]
-    )
+    shared = raw_readings(replace(attacker, build_model=local))
+    assert shared.equal(raw_readings(knowledge()))

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -13,14 +13,14 @@ from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
-from overheard.core.messages import Aggregate, Broadcast
+from overheard.core.messages import Aggregate, Broadcast, Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.defenses.noise import Noise
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientTask
-from overheard.simulation.auxiliary_split import split_auxiliary
-from overheard.simulation.cached_readings import build_pool
+from overheard.learning.training_job import ClientResult, ClientTask
+from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
+from overheard.simulation.cached_readings import TrainingPool, build_pool
 from overheard.simulation.chunk import Chunk, draw_chunks
 from overheard.simulation.job_tensors import (
     BACKGROUND_NAME,
@@ -80,33 +80,49 @@ def read(
         (probe,),
         algorithm,
     )
-    tensors = {
-        "pool/inputs": POOL.examples.inputs,
-        "pool/labels": POOL.examples.labels,
-        "half/0": POOL.halves[0],
-        "half/1": POOL.halves[1],
-        "auxiliary/inputs": AUXILIARY.inputs,
-        "auxiliary/labels": AUXILIARY.labels,
-        "held out": SPLIT.held_out,
-    }
+    tensors = tensors_of(SPLIT, POOL, broadcast(0))
     if background is not None:
         tensors |= pack_examples(BACKGROUND_NAME, background)
-    weights = {BROADCAST_PREFIX + name: weight for name, weight in broadcast(0).items()}
-    return job.run({**tensors, **weights, **more})["0"]
+    return job.run({**tensors, **more})["0"]
 
 
-def trained(clients: Sequence[VirtualClient], recipe: Recipe = RECIPE) -> torch.Tensor:
+def tensors_of(
+    split: AuxiliarySplit, pool: TrainingPool, start: Weights
+) -> dict[str, torch.Tensor]:
+    """Return what every job reads."""
+    return {
+        "pool/inputs": pool.examples.inputs,
+        "pool/labels": pool.examples.labels,
+        "half/0": pool.halves[0],
+        "half/1": pool.halves[1],
+        "auxiliary/inputs": AUXILIARY.inputs,
+        "auxiliary/labels": AUXILIARY.labels,
+        "held out": split.held_out,
+        **{BROADCAST_PREFIX + name: weight for name, weight in start.items()},
+    }
+
+
+TRAIN = partial(train_cohort, build, seed=SEED.child("training"))
+"""Trains as in a federation."""
+
+
+def tasks_of(clients: Sequence[VirtualClient], most: int | None = None) -> list[ClientTask]:
+    """Return the training of these clients, on the first of their examples."""
+    labels, halves = POOL.examples.labels, POOL.halves
+    return [ClientTask(c.name, c.draw_rows(labels, halves, SEED)[:most]) for c in clients]
+
+
+def flat(learned: Iterable[ClientResult]) -> torch.Tensor:
+    """Return a row with the update of each client."""
+    rows = [torch.cat([part.flatten() for part in one.delta.values()]) for one in learned]
+    return torch.stack(rows)
+
+
+def trained(
+    clients: Sequence[VirtualClient], recipe: Recipe = RECIPE, most: int | None = None
+) -> torch.Tensor:
     """Return the updates of the same clients, trained as in a federation."""
-    rows = [client.draw_rows(POOL.examples.labels, POOL.halves, SEED) for client in clients]
-    members = [
-        ClientTask(c.name, client_rows) for c, client_rows in zip(clients, rows, strict=True)
-    ]
-    seed = SEED.child("training")
-    learned = train_cohort(
-        build, broadcast(0), POOL.examples, members, recipe, seed=seed, round=2
-    )
-    flat = [torch.cat([part.flatten() for part in one.delta.values()]) for one in learned]
-    return torch.stack(flat)
+    return flat(TRAIN(broadcast(0), POOL.examples, tasks_of(clients, most), recipe, round=2))
 
 
 def test_virtual_clients_train_as_in_a_federation() -> None:
@@ -118,10 +134,7 @@ def test_a_control_variate_is_the_mean_gradient_of_the_round_before() -> None:
     history = {1: Broadcast(broadcast(5), control=control)}
     history[2] = Broadcast(broadcast(0), control=control)
     corrected = read(Chunk(CLIENTS), algorithm=Scaffold(), more=pack_history(history))
-    rows = [one.draw_rows(POOL.examples.labels, POOL.halves, SEED) for one in CLIENTS]
-    tasks = [ClientTask(c.name, held) for c, held in zip(CLIENTS, rows, strict=True)]
-    train = partial(train_cohort, build, seed=SEED.child("training"))
-    before = list(train(broadcast(5), POOL.examples, tasks, RECIPE, round=1))
+    before = TRAIN(broadcast(5), POOL.examples, tasks_of(CLIENTS), RECIPE, round=1)
     tasks = [
         replace(
             one.client,
@@ -132,10 +145,8 @@ def test_a_control_variate_is_the_mean_gradient_of_the_round_before() -> None:
         )
         for one in before
     ]
-    expected = train(broadcast(0), POOL.examples, tasks, RECIPE, round=2)
-    for row, one in zip(corrected, expected, strict=True):
-        flat = torch.cat([part.flatten() for part in one.delta.values()])
-        torch.testing.assert_close(row, flat, rtol=1e-4, atol=1e-6)
+    expected = flat(TRAIN(broadcast(0), POOL.examples, tasks, RECIPE, round=2))
+    torch.testing.assert_close(corrected, expected, rtol=1e-4, atol=1e-6)
     assert not torch.allclose(corrected, trained(CLIENTS), atol=1e-2)
 
 
@@ -179,21 +190,8 @@ class OnlyFirst(Defense):
 
 
 def test_a_defense_of_data_changes_updates_and_sizes() -> None:
-    labels, halves = POOL.examples.labels, POOL.halves
-    first = [client.draw_rows(labels, halves, SEED)[:1] for client in CLIENTS]
-    members = [ClientTask(c.name, rows) for c, rows in zip(CLIENTS, first, strict=True)]
-    learned = train_cohort(
-        build,
-        broadcast(0),
-        POOL.examples,
-        members,
-        RECIPE,
-        seed=SEED.child("training"),
-        round=2,
-    )
-    expected = [torch.cat([p.flatten() for p in one.delta.values()]) for one in learned]
     alone = read(Chunk(CLIENTS), defenses=(OnlyFirst(),))
-    assert torch.allclose(alone, torch.stack(expected))
+    assert torch.allclose(alone, trained(CLIENTS, most=1))
     # With one example each, all members have equal weight.
     (mean,) = read(Chunk(CLIENTS, ((0, 3),)), defenses=(OnlyFirst(),))
     assert torch.allclose(mean, (alone[0] + alone[3]) / 2, atol=1e-7)
@@ -297,21 +295,7 @@ def test_virtual_and_real_clients_have_the_same_probe_context() -> None:
         (RecordingProbe(),),
     )
     pool = build_pool(AUXILIARY, split, SEED)
-    job.run(
-        {
-            "pool/inputs": pool.examples.inputs,
-            "pool/labels": pool.examples.labels,
-            "half/0": pool.halves[0],
-            "half/1": pool.halves[1],
-            "auxiliary/inputs": AUXILIARY.inputs,
-            "auxiliary/labels": AUXILIARY.labels,
-            "held out": split.held_out,
-        }
-        | {
-            BROADCAST_PREFIX + name: weight
-            for name, weight in simulation_context.broadcasts[0].items()
-        }
-    )
+    job.run(tensors_of(split, pool, simulation_context.broadcasts[0]))
     (virtual,), real = contexts, simulation_context.probe_context(0)
     assert virtual.seed == real.seed
     assert virtual.held_out.inputs.equal(real.held_out.inputs)

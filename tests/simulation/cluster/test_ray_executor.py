@@ -13,7 +13,13 @@ from overheard.simulation.cluster import ray_executor
 from overheard.simulation.cluster.ray_executor import own_setup, run_on_ray
 from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
-from tests.simulation.small_run import KillsWorker, Raw, knowledge, server_view
+from tests.simulation.small_run import (
+    KillsWorker,
+    Raw,
+    knowledge,
+    raw_readings,
+    server_view,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +68,9 @@ class TestOnThisMachine:
     def test_a_killed_worker_changes_no_bit(self, ray, tmp_path) -> None:
         probe, attacker = KillsWorker(str(tmp_path / "died")), knowledge()
         on_ray = replace(attacker, compute=replace(attacker.compute, cluster="local"))
-        survived = run_simulation(server_view(), on_ray, (0, 1), [probe]).readings[probe]
+        survived = raw_readings(on_ray, probe)
         assert (tmp_path / "died").exists()
-        assert survived.equal(
-            run_simulation(server_view(), knowledge(), (0, 1), [Raw()]).readings[Raw()]
-        )
+        assert survived.equal(raw_readings(knowledge()))
 
     def test_a_task_that_kills_all_workers_is_given_up(self, ray, tmp_path) -> None:
         task = WorkerTask(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))

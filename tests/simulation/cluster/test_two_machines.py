@@ -15,8 +15,7 @@ from torch import Tensor
 
 from overheard.core.errors import PlanError, WorkerError
 from overheard.simulation.cluster import ray_executor
-from overheard.simulation.simulation import run_simulation
-from tests.simulation.small_run import CountingCache, Raw, knowledge, server_view
+from tests.simulation.small_run import CountingCache, knowledge, raw_readings
 
 pytestmark = [
     pytest.mark.deployment,
@@ -110,9 +109,7 @@ def simulate(
 
     attacker = knowledge(virtual=VIRTUAL, shelf=cache)
     compute = replace(attacker.compute, cluster=cluster, on_progress=on_progress)
-    view = server_view()
-    readings = run_simulation(view, replace(attacker, compute=compute), (0, 1), [Raw()])
-    return readings.readings[Raw()]
+    return raw_readings(replace(attacker, compute=compute))
 
 
 @pytest.fixture(scope="module")

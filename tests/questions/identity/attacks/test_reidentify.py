@@ -31,6 +31,7 @@ from overheard.testing.planted_users import (
     simulate_users,
     users_of,
 )
+from tests.runs.changed_updates import change_updates
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 ATTACKS = [
@@ -191,11 +192,10 @@ def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> Non
 def test_equal_updates_have_equal_margins() -> None:
     still = simulate_users([make_user(n) for n in range(4)], Seed(0), known=3, rounds=2)
     delta = {"2.weight": torch.zeros(4, 8), "2.bias": torch.zeros(4)}
-    said = tuple(
-        replace(m, body=replace(m.body, delta={**m.body.delta, **delta}))
-        if m.sender in still.targets
-        else m
-        for m in still.transcript.messages
+    said = change_updates(
+        still.transcript.messages,
+        lambda update: {"delta": {**update.delta, **delta}},
+        still.targets,
     )
     by_target = infer_claims(
         ReidentifySvm(), replace(still, transcript=replace(still.transcript, messages=said))

@@ -1,6 +1,6 @@
-from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
+from math import nan
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from torch import nn
 
 from overheard.core.errors import NeedsError
 from overheard.core.known_facts.known_users import KnownUsers
-from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -34,6 +34,7 @@ from overheard.testing.planted_users import (
     users_of,
 )
 from overheard.testing.trial import PlantedRun
+from tests.runs.changed_updates import change_updates
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 from tests.runs.scaffold_users import simulate_scaffold
 
@@ -118,19 +119,17 @@ def test_is_at_chance_if_all_users_are_alike(alike) -> None:
 def test_only_without_linking_and_assignment_a_claim_rests_on_one_update() -> None:
     run = faint_run(0)
     target, *others = run.targets
-    changed = with_messages(run, [reversed_if(m, others) for m in run.transcript.messages])
+    changed = with_messages(
+        run, change_updates(run.transcript.messages, lambda update: times(-1, update), others)
+    )
     for attack in (PLAIN, ReidentifyWccn()):
         claim, again = (infer_claims(attack, one)[target] for one in (run, changed))
         same = claim.scores.equal(again.scores) and claim.unseen == again.unseen
         assert same == (attack is PLAIN)
 
 
-def reversed_if(message: Message, senders: Collection[Party]) -> Message:
-    """Return the message with the opposite update if one of these senders sent it."""
-    if not isinstance(message.body, Update) or message.sender not in senders:
-        return message
-    delta = {name: -part for name, part in message.body.delta.items()}
-    return replace(message, body=replace(message.body, delta=delta))
+def times(factor: float, update: Update) -> dict[str, object]:
+    return {"delta": {name: factor * part for name, part in update.delta.items()}}
 
 
 class TestOneToOneAssignment:
@@ -215,11 +214,10 @@ class TestBadInput:
             infer_claims(ReidentifyWccn("shadow"), run)
 
     def test_zero_updates_of_targets_tie_within_a_round(self, different) -> None:
-        silent = (
-            replace(m, body=replace(m.body, delta={n: 0 * w for n, w in m.body.delta.items()}))
-            if m.sender in different.targets
-            else m
-            for m in different.transcript.messages
+        silent = change_updates(
+            different.transcript.messages,
+            lambda update: times(0, update),
+            different.targets,
         )
         by_target = infer_claims(PLAIN, with_messages(different, silent))
         first = next(iter(by_target.values())).scores
@@ -232,11 +230,8 @@ class TestBadInput:
 
     def test_names_the_sender_of_an_update_with_nan(self, different) -> None:
         broken = next(target for target in different.targets if target.startswith("anon/1"))
-        said = (
-            replace(m, body=replace(m.body, delta={n: w / 0 for n, w in m.body.delta.items()}))
-            if m.sender == broken
-            else m
-            for m in different.transcript.messages
+        said = change_updates(
+            different.transcript.messages, lambda update: times(nan, update), [broken]
         )
         with pytest.raises(NeedsError, match=f"of {broken} in round 1 contain NaN"):
             infer_claims(ReidentifyWccn(), with_messages(different, said))
@@ -253,10 +248,7 @@ class TestUnderScaffold:
     def test_simulated_variates_name_most_users_of_single_updates(self, tmp_path) -> None:
         run = simulate_scaffold(tmp_path, seed=2)
         found = share_identified(run, infer_claims(PLAIN, run))
-        plain = [
-            replace(m, body=replace(m.body, control=None)) if isinstance(m.body, Update) else m
-            for m in run.transcript.messages
-        ]
+        plain = change_updates(run.transcript.messages, lambda update: {"control": None})
         without = with_messages(run, plain)
         # Guessing is right for 1 of 8. Round 0 has no correction and is right in both cases.
         assert found > 0.85

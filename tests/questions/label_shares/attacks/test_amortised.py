@@ -35,6 +35,7 @@ from overheard.testing.planted_labels import (
 )
 from overheard.testing.trial import PlantedRun
 from tests.questions.label_shares.simulated_view import simulate_view
+from tests.runs.changed_updates import change_updates
 
 pytestmark = pytest.mark.slow
 
@@ -188,22 +189,16 @@ class TestDoubt:
     def test_noise_that_the_attacker_does_not_know_is_noticed(self, forty):
         run, _ = forty
         generator = Seed(8).generator()
-        noisy = [
-            replace(
-                message,
-                body=replace(
-                    message.body,
-                    delta={
-                        name: part + part.std() * torch.randn(part.shape, generator=generator)
-                        for name, part in message.body.delta.items()
-                    },
-                ),
-            )
-            if isinstance(message.body, Update)
-            else message
-            for message in server_view(run).messages
-        ]
-        view = replace(server_view(run), messages=tuple(noisy))
+
+        def noised(update: Update):
+            delta = {
+                name: part + part.std() * torch.randn(part.shape, generator=generator)
+                for name, part in update.delta.items()
+            }
+            return {"delta": delta}
+
+        view = server_view(run)
+        view = replace(view, messages=change_updates(view.messages, noised))
         knowledge = replace(run.knowledge, auxiliary=blobs((50,) * CLASSES, Seed(99)))
         claims = infer(view, knowledge, tuple(map(client, range(40))))
         assert {claim.doubt() for claim in claims.values()} == {NOISY}
@@ -271,14 +266,8 @@ class TestHiddenSizes:
 
     def test_only_hidden_sizes_are_estimated(self, leaky):
         view = simulate_view([EVERYBODY])
-        last = view.messages[-1]
-        mixed = replace(
-            view,
-            messages=(
-                *view.messages[:-1],
-                replace(last, body=replace(last.body, examples=None)),
-            ),
-        )
+        hide = change_updates(view.messages, lambda update: {"examples": None}, [client(3)])
+        mixed = replace(view, messages=hide)
         knowledge = with_virtual(leaky.knowledge, 100)
         in_clear, hidden = infer(mixed, knowledge, [client(0), client(3)]).values()
         assert (in_clear.size.low, in_clear.size.high) == (40, 40)
@@ -286,9 +275,11 @@ class TestHiddenSizes:
 
     def test_a_target_without_finite_features_gets_the_prior_claim(self, leaky):
         view = simulate_view([EVERYBODY])
-        last = view.messages[-1]
-        wild = {name: delta * 1e30 for name, delta in last.body.delta.items()}
-        messages = (*view.messages[:-1], replace(last, body=replace(last.body, delta=wild)))
+
+        def wild(update: Update):
+            return {"delta": {name: delta * 1e30 for name, delta in update.delta.items()}}
+
+        messages = change_updates(view.messages, wild, [client(3)])
         knowledge = with_virtual(leaky.knowledge, 100)
         tame, claim = infer(
             replace(view, messages=messages), knowledge, [client(0), client(3)]

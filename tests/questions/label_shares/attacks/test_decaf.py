@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
-from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -19,6 +18,7 @@ from overheard.questions.label_shares.attacks.decaf import (
     GradientBases,
 )
 from overheard.testing.planted_labels import simulate_one_round
+from tests.runs.changed_updates import change_updates
 
 ALL = torch.ones(3, dtype=torch.bool)
 
@@ -124,13 +124,8 @@ class TestOnAFederation:
 
     def test_trains_no_bases_for_an_implausible_size(self, run):
         view = run.transcript.seen_by(SERVER)
-        huge = [
-            replace(one, body=replace(one.body, examples=10**12))
-            if isinstance(one.body, Update)
-            else one
-            for one in view.messages
-        ]
-        view = View(view.observers, tuple(huge))
+        huge = change_updates(view.messages, lambda update: {"examples": 10**12})
+        view = View(view.observers, huge)
         with pytest.raises(NeedsError, match="reports 1,000,000,000,000 examples"):
             Decaf().infer(view, [client(0)], run.knowledge, Seed(0))
         Decaf(bases="published").infer(view, [client(0)], run.knowledge, Seed(0))

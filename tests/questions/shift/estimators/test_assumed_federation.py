@@ -3,11 +3,12 @@ from functools import cache
 
 import torch
 
-from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.view import View
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
 from overheard.simulation.target_groups import group_targets
+from tests.runs.changed_updates import change_updates
 from tests.runs.two_clients import BUILD, DIGITS, KNOWLEDGE, simulate_many_steps
 
 KNOWN = replace(KNOWLEDGE, auxiliary=DIGITS.test)
@@ -73,13 +74,8 @@ def test_a_new_model_is_built_anew_and_a_trained_one_is_kept() -> None:
 def test_who_reads_control_variates_simulates_corrected_updates() -> None:
     view = simulate_many_steps(None, 0).seen_by(SERVER)
     assert assume(view, [client(1)]).is_plain
-    corrected = [
-        replace(m, body=replace(m.body, control=m.body.delta))
-        if isinstance(m.body, Update)
-        else m
-        for m in view.messages
-    ]
-    seen = View(view.observers, tuple(corrected), view.closing_broadcasts)
+    corrected = change_updates(view.messages, lambda update: {"control": update.delta})
+    seen = View(view.observers, corrected, view.closing_broadcasts)
     assert not assume(seen, [client(1)]).is_plain
     # A rival computes the mean of corrected updates from broadcasts.
     assert not assume(rival(), [COHORT]).is_plain
