@@ -14,6 +14,7 @@ from torch import Tensor
 from tests.readings.channels import next_model
 from tests.readings.federations import RATE, Reply, Round, SavedRun, Tensors, clipped
 from tests.readings.spoils import (
+    Change,
     Spoil,
     codes,
     each_count,
@@ -22,10 +23,9 @@ from tests.readings.spoils import (
     is_import,
     is_weighted,
     kind_of,
+    read_as_differences,
     takes_kind,
 )
-
-Change = Callable[[SavedRun], SavedRun]
 
 
 def _from(origin: Callable[[SavedRun, int], Tensors]) -> Change:
@@ -341,17 +341,13 @@ def _has_server_momentum(run: SavedRun) -> bool:
 
 
 MORE_SPOILS = (
-    Spoil(
+    read_as_differences(
         "differences to the next broadcast",
         _from(next_model),
-        options={"kind": "differences"},
-        is_possible=takes_kind,
     ),
-    Spoil(
+    read_as_differences(
         "differences to the first model",
         _from(lambda run, number: run.rounds[0].start),
-        options={"kind": "differences"},
-        is_possible=takes_kind,
     ),
     Spoil(
         "gradients, with ten times the rate",
@@ -420,19 +416,15 @@ MORE_SPOILS = (
         _without_server_momentum,
         is_possible=_has_server_momentum,
     ),
-    Spoil(
+    read_as_differences(
         "codes by row, read as differences",
         each_tensor(_rows_as_codes),
-        options={"kind": "differences"},
         says="code|whole",
-        is_possible=takes_kind,
     ),
     Spoil("codes of weights with a zero point", each_tensor(_bytes), says="code|whole"),
-    Spoil(
+    read_as_differences(
         "signs of differences, read as differences",
         each_tensor(lambda start, end: (end - start).sign()),
-        options={"kind": "differences"},
-        is_possible=takes_kind,
     ),
     Spoil("replies clipped afterwards", lambda run: each_reply(run, _clipped_afterwards)),
     Spoil("noise added afterwards", _noised_afterwards),

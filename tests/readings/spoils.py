@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from tests.readings.channels import Options, next_model
 from tests.readings.federations import RATE, Reply, Round, SavedRun, Tensors
 
 NO_OPTIONS: Options = MappingProxyType({})
+
+Change = Callable[[SavedRun], SavedRun]
 
 Truth = dict[str, list[dict[str, object]]]
 """The content of truth.json."""
@@ -58,7 +61,7 @@ class Spoil:
     """
 
     name: str
-    change: Callable[[SavedRun], SavedRun] = same_run
+    change: Change = same_run
     options: Options = field(default_factory=lambda: NO_OPTIONS)
     truth: Callable[[Truth], Truth] = same_truth
     truth_text: Callable[[str], str] = same_text
@@ -89,7 +92,7 @@ def each_reply(
 
 def each_tensor(
     change: Callable[[Tensor, Tensor], Tensor],
-) -> Callable[[SavedRun], SavedRun]:
+) -> Change:
     """Return a change of each tensor of a reply, from its start and its end."""
 
     def changed(start: Tensors, end: Tensors, examples: int | None) -> Tensors:
@@ -155,7 +158,7 @@ def one_is_nan(run: SavedRun) -> SavedRun:
     )
 
 
-def each_count(change: Callable[[int], int | None]) -> Callable[[SavedRun], SavedRun]:
+def each_count(change: Callable[[int], int | None]) -> Change:
     """Return a change of each number of examples."""
 
     def changed(run: SavedRun) -> SavedRun:
@@ -245,6 +248,12 @@ def _of_four_classes(truth: Truth) -> Truth:
     return {**truth, "counts": counts}
 
 
+def read_as_differences(name: str, change: Change = same_run, **more: Any) -> Spoil:
+    """Return a way in which the user says, wrongly, that replies hold differences."""
+    options = {"kind": "differences"}
+    return Spoil(name, change, options, is_possible=takes_kind, **more)
+
+
 SPOILS = (
     Spoil(
         "differences, read as weights",
@@ -252,12 +261,8 @@ SPOILS = (
         says="differences",
         mend=kind_of("differences"),
     ),
-    Spoil(
-        "weights, read as differences",
-        options={"kind": "differences"},
-        says="weights",
-        mend=kind_of("weights"),
-        is_possible=takes_kind,
+    read_as_differences(
+        "weights, read as differences", says="weights", mend=kind_of("weights")
     ),
     Spoil(
         "gradients, read as weights",
@@ -265,21 +270,17 @@ SPOILS = (
         says="gradients",
         mend=kind_of("gradients", RATE),
     ),
-    Spoil(
+    read_as_differences(
         "gradients, read as differences",
         each_tensor(_gradient),
-        options={"kind": "differences"},
         says="gradients",
         mend=kind_of("gradients", RATE),
-        is_possible=takes_kind,
     ),
-    Spoil(
+    read_as_differences(
         "start minus end, read as differences",
         each_tensor(lambda start, end: start - end),
-        options={"kind": "differences"},
         says="gradients",
         mend=kind_of("gradients", 1.0),
-        is_possible=takes_kind,
     ),
     Spoil("models saved after the aggregation", saved_after, says="after"),
     Spoil("replies that began earlier", late_replies, says="earlier|began"),

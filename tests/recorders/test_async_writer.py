@@ -398,6 +398,11 @@ def test_says_in_the_transcript_that_the_run_has_ended(tmp_path: Path) -> None:
     assert not has_ended(tmp_path)
     scribe.close()
     assert has_ended(tmp_path)
+    # A run that is opened again goes on.
+    again = AsyncWriter(tmp_path / "again", FACTS, is_resumed=True, ends_run=False)
+    write_round(again, MissingReply("late"))
+    again.close()
+    assert not has_ended(tmp_path / "again")
 
 
 def test_the_log_and_the_end_mark_tell_the_full_path(
@@ -417,10 +422,3 @@ def test_the_log_and_the_end_mark_tell_the_full_path(
         "rounds": 1,
         "folder": folder,
     }
-
-
-def test_does_not_say_so_if_the_run_is_opened_again(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS, is_resumed=True, ends_run=False)
-    write_round(scribe, MissingReply("late"))
-    scribe.close()
-    assert not has_ended(tmp_path)

@@ -21,15 +21,9 @@ def test_states_the_observers_and_their_knowledge() -> None:
     assert "a new word | new in each round" in text
     assert "deviate from the protocol were not tested" in text
     assert "attacks look stronger" not in text
+    assert "Threat model" in section_of(annex_of(plan="[[threats]]\nknows = 7"), "Threat model")
     doubtful = section_of(annex_of(is_auxiliary_separate=False), "Threat model")
     assert "attacks look stronger than they are" in doubtful
-
-
-@pytest.mark.parametrize(
-    "plan", ["", "not TOML", "threats = 3", "threats = [1]", "[[threats]]\nknows = 7"]
-)
-def test_a_text_that_is_no_plan_does_no_harm(plan: str) -> None:
-    assert "Threat model" in section_of(annex_of(plan=plan), "Threat model")
 
 
 def test_states_what_travels_in_clear() -> None:

@@ -1,5 +1,7 @@
 """Features of classes, which are permuted with the classes."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -77,11 +79,11 @@ class TestTokens:
 class TestMatrices:
     def test_an_unchanged_client_has_zeros_except_for_the_broadcast(self):
         known = readings(3)
-        still = ProbeReadings(
-            torch.zeros_like(known.last_layer_change),
-            known.broadcast_outputs.expand_as(known.outputs),
-            known.broadcast_outputs,
-            torch.zeros_like(known.class_gradients),
+        still = replace(
+            known,
+            last_layer_change=torch.zeros_like(known.last_layer_change),
+            outputs=known.broadcast_outputs.expand_as(known.outputs),
+            class_gradients=torch.zeros_like(known.class_gradients),
         )
         matrices = class_matrices(still)
         start = known.broadcast_outputs[3:6].expand(2, 3, 3)
@@ -95,9 +97,7 @@ class TestMatrices:
         pull = torch.zeros(1, 8, 2)
         pull[0, 6:] = torch.tensor([[0.1, 0.3], [2.0, -1.0]])
         known = readings(2, 1)
-        shares = class_matrices(
-            ProbeReadings(known.last_layer_change, known.outputs, known.broadcast_outputs, pull)
-        )
+        shares = class_matrices(replace(known, class_gradients=pull))
         # 0.1 and 0.3 of 0.4; 2 and -1 of 1. A row is a class's, whatever the output.
         expected = [[0.25, 0.25], [0.75, 0.75]], [[2.0, 2.0], [-1.0, -1.0]]
         torch.testing.assert_close(shares[0, :, :, -2], torch.tensor(expected[0]))
@@ -107,19 +107,12 @@ class TestMatrices:
         pull = torch.zeros(1, 8, 2)
         pull[0, 6] = torch.tensor([1.0, -0.99])
         known = readings(2, 1)
-        shares = class_matrices(
-            ProbeReadings(known.last_layer_change, known.outputs, known.broadcast_outputs, pull)
-        )
+        shares = class_matrices(replace(known, class_gradients=pull))
         assert shares[0, :, 0, -2].tolist() == [2, -2]
 
     def test_row_similarity_does_not_depend_on_length(self):
         known = readings(3)
-        longer = ProbeReadings(
-            10 * known.last_layer_change,
-            known.outputs,
-            known.broadcast_outputs,
-            known.class_gradients,
-        )
+        longer = replace(known, last_layer_change=10 * known.last_layer_change)
         near, far = class_matrices(known)[..., 5], class_matrices(longer)[..., 5]
         torch.testing.assert_close(far, near, rtol=1e-4, atol=1e-6)
         # Their diagonal, the squares of the rows, is a whole.
@@ -129,9 +122,5 @@ class TestMatrices:
         known = readings(3)
         answers = known.outputs.clone()
         answers[:, :3] += 7
-        lifted = ProbeReadings(
-            known.last_layer_change, answers, known.broadcast_outputs, known.class_gradients
-        )
-        torch.testing.assert_close(
-            class_matrices(lifted), class_matrices(known), rtol=1e-4, atol=1e-4
-        )
+        lifted = class_matrices(replace(known, outputs=answers))
+        torch.testing.assert_close(lifted, class_matrices(known), rtol=1e-4, atol=1e-4)

@@ -54,6 +54,11 @@ def pair_auc(view, attack=DEFAULT) -> float:
     return float((pairs > 0).float().mean() + (pairs == 0).float().mean() / 2)
 
 
+def link(*messages, attack=DEFAULT, target=A, knowledge=NOTHING):
+    """Return the claim on the sender of one of these messages."""
+    return attack.infer(make_view(*messages), (target,), knowledge, Seed(0))[target]
+
+
 class TestMetadataLink:
     def test_numbers_of_examples_link_updates(self):
         assert pair_auc(crowd(SIZES, NO_LOSSES)) == 1
@@ -70,13 +75,12 @@ class TestMetadataLink:
 
     def test_rare_numbers_of_examples_are_stronger_evidence(self):
         # Of 4 updates, 3 report 10 examples and 1 reports 20.
-        view = make_view(
+        claim = link(
             make_message(0, A, examples=10),
             make_message(1, B, examples=10),
             make_message(2, C, examples=10),
             make_message(3, client(3), examples=20),
         )
-        claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         assert claim.others == (B, C, client(3))
         equal = log(((1 - RECOUNT_PROBABILITY) + RECOUNT_PROBABILITY * 3 / 4) / (3 / 4))
         assert claim.numbers() == pytest.approx([equal, equal, log(RECOUNT_PROBABILITY)])
@@ -84,48 +88,43 @@ class TestMetadataLink:
     def test_metrics_are_compared_as_correlated_normal_numbers(self):
         # Centred by the round's mean: -1 and 1, deviation 1: x = y = -1 and x = -1, y = 1.
         # rho = 1/2: -ln(3/4) / 2 - (2/4 -+ 1) / (2 * 3/4) = 0.1438 -+ ...
-        view = make_view(
+        claim = link(
             *(
                 make_message(number, who, metrics={"loss": loss})
                 for number, own in ((0, (A, B)), (1, (C, client(3))))
                 for who, loss in zip(own, (1.0, 3.0), strict=True)
             )
         )
-        claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         base = -log(3 / 4) / 2
         assert claim.others == (C, client(3))
         assert claim.numbers() == pytest.approx([base + 0.5 / 1.5, base - 1.5 / 1.5])
 
     def test_averages_over_pairs_of_senders_with_several_updates(self):
-        view = make_view(
+        claim = link(
             make_message(0, A, examples=10),
             make_message(1, B, examples=10),
             make_message(2, B, examples=20),
             make_message(3, C, examples=10),
         )
-        claim = MetadataLink().infer(view, (A,), NOTHING, Seed(0))[A]
         equal, different = claim.scores[1], log(RECOUNT_PROBABILITY)
         assert float(claim.scores[0]) == pytest.approx((float(equal) + different) / 2)
 
     def test_compares_with_all_senders_of_other_rounds_except_shadow_devices(self):
         people = KnownUsers({"ann": make_prior(1)}, shadow_devices={shadow_device(0): "ann"})
-        view = make_view(
-            make_message(0, A, examples=1),
-            make_message(0, B, examples=1),
-            make_message(1, C, examples=1),
-            make_message(1, shadow_device(0), examples=1),
+        claim = link(
+            *(make_message(0, who, examples=1) for who in (A, B)),
+            *(make_message(1, who, examples=1) for who in (C, shadow_device(0))),
+            knowledge=Knowledge(2, facts=Facts(people)),
         )
-        knowledge = Knowledge(2, facts=Facts(people))
-        claim = MetadataLink().infer(view, (A,), knowledge, Seed(0))[A]
         assert claim.others == (C,)
 
     def test_hidden_metadata_are_no_evidence(self):
-        view = make_view(
+        claim = link(
             make_message(0, A, examples=1),
             make_message(1, B),
             make_message(2, C, examples=1, metrics={"loss": 1.0}),
+            target=B,
         )
-        claim = MetadataLink().infer(view, (B,), NOTHING, Seed(0))[B]
         assert claim.numbers() == (0, 0)
 
     def test_ignores_metrics_without_correlation(self):
@@ -134,24 +133,22 @@ class TestMetadataLink:
         claim = MetadataLink(lasting=0.0).infer(view, (target,), NOTHING, Seed(0))[target]
         assert claim.numbers() == pytest.approx([0] * len(claim.others))
 
-    def test_refuses_lasting_pseudonyms(self):
-        view = make_view(
-            *(make_message(n, who, examples=1) for n in range(2) for who in (A, B))
-        )
-        with pytest.raises(NeedsError, match="pseudonyms"):
-            MetadataLink().infer(view, (A,), NOTHING, Seed(0))
-
-    def test_refuses_a_single_message(self):
-        with pytest.raises(NeedsError, match="other rounds"):
-            MetadataLink().infer(
-                make_view(make_message(0, A, examples=1)), (A,), NOTHING, Seed(0)
-            )
-
-    def test_refuses_updates_without_metadata(self):
-        with pytest.raises(NeedsError, match="unencrypted"):
-            MetadataLink().infer(
-                make_view(make_message(0, A), make_message(1, B)), (A,), NOTHING, Seed(0)
-            )
+    @pytest.mark.parametrize(
+        ("messages", "words"),
+        [
+            (
+                [make_message(n, who, examples=1) for n in range(2) for who in (A, B)],
+                "pseudonyms",
+            ),
+            ([make_message(0, A, examples=1)], "other rounds"),
+            ([make_message(0, A), make_message(1, B)], "unencrypted"),
+        ],
+    )
+    def test_refuses_lasting_pseudonyms_a_single_message_and_none_with_metadata(
+        self, messages, words
+    ):
+        with pytest.raises(NeedsError, match=words):
+            link(*messages)
 
 
 class TestNetwork:

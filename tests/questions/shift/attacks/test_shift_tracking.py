@@ -101,16 +101,6 @@ def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
     assert evidence.since == SHORT_SHIFT_ROUND
 
 
-def test_the_evidence_of_a_round_depends_on_no_later_round(shifted) -> None:
-    # The same broadcasts and updates up to the shift; other ones after it.
-    exchanged = claim_on(view_of(0.5))
-    before = SHORT_SHIFT_ROUND - 1
-    assert exchanged.evidence.statistic[:before] == pytest.approx(
-        shifted.evidence.statistic[:before], abs=1e-4
-    )
-    assert exchanged.evidence.statistic[before:] != shifted.evidence.statistic[before:]
-
-
 def test_refuses_too_few_rounds_and_states_both_numbers() -> None:
     with pytest.raises(NeedsError, match="needs 3 or more rounds with updates, and has 2"):
         claim_on(view_of(0.95).during((3, 4)))
