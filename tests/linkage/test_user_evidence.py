@@ -38,6 +38,14 @@ def updates(trait: Tensor, noise: float, seed: int, pieces: int = PIECES) -> Kno
     return KnownUpdates(vectors, people, rounds, chunks, names, USERS)
 
 
+def rows_of(known: KnownUpdates, rows: Tensor) -> KnownUpdates:
+    """Return some of the updates, in this order."""
+    numbers = {
+        name: getattr(known, name)[rows] for name in ("vectors", "users", "rounds", "chunks")
+    }
+    return replace(known, **numbers)
+
+
 def score_updates(evidence: UserEvidence, known: dict, count: int = 1) -> Tensor:
     """Evidence for each user from each single update."""
     places = [
@@ -120,13 +128,7 @@ def test_weights_grow_with_the_number_of_updates_up_to_a_limit() -> None:
 def test_a_user_without_updates_does_not_change_other_scores() -> None:
     known = KNOWN[-1]
     rest = known.users != 2
-    reduced = replace(
-        known,
-        vectors=known.vectors[rest],
-        users=known.users[rest],
-        rounds=known.rounds[rest],
-        chunks=known.chunks[rest],
-    )
+    reduced = rows_of(known, rest)
     evidence = fit_user_evidence({-1: reduced})
     assert evidence.has_updates.tolist() == [number != 2 for number in range(USERS)]
     scores = score_updates(evidence, {-1: SENT})
@@ -137,13 +139,7 @@ def test_a_user_without_updates_does_not_change_other_scores() -> None:
 def test_without_two_chunks_nothing_is_calibrated() -> None:
     single = updates(traits(), 1.0, 1, 1)
     once = single.rounds == 0
-    alone = replace(
-        single,
-        vectors=single.vectors[once],
-        users=single.users[once],
-        rounds=single.rounds[once],
-        chunks=single.chunks[once],
-    )
+    alone = rows_of(single, once)
     evidence = fit_user_evidence({-1: alone})
     assert evidence.single_weights.tolist() == [DEFAULT_WEIGHT / SPACES] * SPACES
     assert evidence.open_set is UNCALIBRATED
@@ -161,13 +157,7 @@ def test_zero_updates_give_no_evidence() -> None:
 def test_evidence_does_not_depend_on_the_order() -> None:
     known = KNOWN[-1]
     order = torch.randperm(len(known.users), generator=Seed(5).generator())
-    shuffled = replace(
-        known,
-        vectors=known.vectors[order],
-        users=known.users[order],
-        rounds=known.rounds[order],
-        chunks=known.chunks[order],
-    )
+    shuffled = rows_of(known, order)
     again = score_updates(fit_user_evidence({-1: shuffled}), {-1: SENT})
     assert again.allclose(score_updates(LEARNED, {-1: SENT}), atol=1e-2, rtol=1e-3)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,82 +108,46 @@ class Recording:
 FLOWER = RunInfo("flower")
 
 
-def positions(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {str(place): one for place, one in enumerate(tensors.values())}
+def positions(network: nn.Module) -> dict[str, Tensor]:
+    return {str(place): one for place, one in enumerate(network.state_dict().values())}
 
 
-def floating(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: one for name, one in tensors.items() if one.is_floating_point()}
+def floating(network: nn.Module) -> dict[str, Tensor]:
+    return {name: one for name, one in network.state_dict().items() if one.is_floating_point()}
 
 
 def parameters(network: nn.Module) -> dict[str, Tensor]:
     return {name: one for name, one in network.named_parameters() if one.requires_grad}
 
 
-CASES: dict[str, tuple[str, Callable[[Path], Path]]] = {
-    "weights": ("plain", lambda at: Recording(at, plain().state_dict(), FLOWER).write(3)),
-    "no names": (
-        "plain",
-        lambda at: Recording(at, positions(plain().state_dict()), FLOWER).write(3),
-    ),
-    "batch norm": (
-        "batch_normed",
-        lambda at: Recording(at, floating(batch_normed().state_dict()), FLOWER).write(3),
-    ),
-    "batch norm, parameters alone": (
-        "batch_normed",
-        lambda at: Recording(at, parameters(batch_normed()), FLOWER).write(3),
-    ),
-    "adapters": ("adapted", lambda at: Recording(at, parameters(adapted()), FLOWER).write(3)),
-    "only global models": (
-        "plain",
-        lambda at: Recording(at, plain().state_dict(), FLOWER).write(
-            3, are_updates_kept=False, are_clients_named=False
-        ),
-    ),
-    "only global models, with their readers": (
-        "plain",
-        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, are_updates_kept=False),
-    ),
-    "two global models": (
-        "plain",
-        lambda at: Recording(at, plain().state_dict(), FLOWER).write(
-            3, are_updates_kept=False, are_clients_named=False, rounds=1
-        ),
-    ),
-    "one client": ("plain", lambda at: Recording(at, plain().state_dict(), FLOWER).write(1)),
-    "one round": (
-        "plain",
-        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, rounds=1),
-    ),
-    "aggregates": (
-        "plain",
-        lambda at: Recording(at, plain().state_dict(), FLOWER).write(3, is_masked=True),
-    ),
-    "a recipe with an optimizer": (
-        "plain",
-        lambda at: Recording(
-            at,
-            plain().state_dict(),
-            RunInfo("flower", recipe=Recipe(0.01, 2, 5, "adamw", weight_decay=0.01)),
-        ).write(3),
-    ),
-    "a recipe with label smoothing": (
-        "plain",
-        lambda at: Recording(
-            at,
-            plain().state_dict(),
-            RunInfo("flower", recipe=Recipe(0.01, 2, 5, label_smoothing=0.1)),
-        ).write(3),
-    ),
-    "a proximal recipe": (
-        "plain",
-        lambda at: Recording(
-            at,
-            plain().state_dict(),
-            RunInfo("flower", recipe=Recipe(0.01, 2, 5, proximal=0.1)),
-        ).write(3),
-    ),
+def case(
+    build: Callable[[], nn.Module] = plain,
+    tensors: Callable[[nn.Module], Mapping[str, Tensor]] = nn.Module.state_dict,
+    parties: int = 3,
+    recipe: Recipe | None = None,
+    **how: Any,
+) -> tuple[str, Callable[[Path], Path]]:
+    """Return the name of a network, and what records a run of its tensors."""
+    info = RunInfo("flower", recipe=recipe)
+    record = lambda at: Recording(at, tensors(build()), info).write(parties, **how)  # noqa: E731
+    return build.__name__, record
+
+
+CASES = {
+    "weights": case(),
+    "no names": case(tensors=positions),
+    "batch norm": case(batch_normed, floating),
+    "batch norm, parameters alone": case(batch_normed, parameters),
+    "adapters": case(adapted, parameters),
+    "only global models": case(are_updates_kept=False, are_clients_named=False),
+    "only global models, with their readers": case(are_updates_kept=False),
+    "two global models": case(are_updates_kept=False, are_clients_named=False, rounds=1),
+    "one client": case(parties=1),
+    "one round": case(rounds=1),
+    "aggregates": case(is_masked=True),
+    "a recipe with an optimizer": case(recipe=Recipe(0.01, 2, 5, "adamw", weight_decay=0.01)),
+    "a recipe with label smoothing": case(recipe=Recipe(0.01, 2, 5, label_smoothing=0.1)),
+    "a proximal recipe": case(recipe=Recipe(0.01, 2, 5, proximal=0.1)),
 }
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from overheard.findings.audit import Audit
 from overheard.report.write import write_report
-from tests.report.browsers import ARGUMENTS, BROWSER
+from tests.report.browsers import ARGUMENTS, BROWSER, OpenPage
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +40,19 @@ def browser() -> "Iterator[Browser]":
             held = driver.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
             yield held
             held.close()
+
+
+@pytest.fixture
+def open_page(browser: "Browser") -> Iterator[OpenPage]:
+    """Return a function that opens a file in a page, which is closed after the test."""
+    pages: list[Page] = []
+
+    def opened(path: Path, width: int = 1280, height: int = 900, **options: object) -> "Page":
+        viewport = {"width": width, "height": height}
+        pages.append(browser.new_page(viewport=viewport, offline=True, **options))
+        pages[-1].goto(path.as_uri())
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.close()

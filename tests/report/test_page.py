@@ -12,7 +12,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.audit import Audit
 from overheard.findings.traffic import Traffic
 from overheard.report.write import write_report
-from tests.report.browsers import BROWSER
+from tests.report.browsers import BROWSER, OpenPage
 from tests.report.shift_audits import shift_audit, shift_findings
 from tests.report.user_audits import (
     MLP,
@@ -112,9 +112,17 @@ def test_every_chart_has_a_name_and_a_table_with_its_numbers(shown: Shown) -> No
     assert shown.page.evaluate(CHARTS_WITHOUT_TABLE) == 0
 
 
+def check_readable(page: "sync_api.Page") -> None:
+    """Check that a page fits, has contrast, a table for each chart, and only its own script."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    assert page.evaluate("document.scripts.length") == 1
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_report_on_shifts_is_readable_and_complete(
-    browser: "sync_api.Browser", tmp_path: Path, width: int
+    open_page: OpenPage, tmp_path: Path, width: int
 ) -> None:
     findings = [
         *shift_findings("none", "tracker", 9.0, runs=20),
@@ -122,20 +130,15 @@ def test_a_report_on_shifts_is_readable_and_complete(
         *shift_findings("local DP", "tracker", 2.0, runs=20),
     ]
     write_report(with_verdicts(shift_audit(findings)), tmp_path)
-    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
-    page.goto((tmp_path / "report.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate(LOW_CONTRAST) == []
-    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    page = open_page(tmp_path / "report.html", width)
+    check_readable(page)
     assert page.locator("#shifts figure").count() == 3
     assert page.locator("nav a[href='#shifts']").count() == 1
-    assert page.evaluate("document.scripts.length") == 1
-    page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_report_on_users_is_readable_and_complete(
-    browser: "sync_api.Browser", tmp_path: Path, width: int
+    open_page: OpenPage, tmp_path: Path, width: int
 ) -> None:
     findings = [
         *identity_findings("none", "ours", 3.0),
@@ -147,23 +150,18 @@ def test_a_report_on_users_is_readable_and_complete(
     ]
     audit = user_audit(findings, {"none": 0.8, "mm_aug": 0.78})
     write_report(with_verdicts(audit), tmp_path)
-    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
-    page.goto((tmp_path / "report.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate(LOW_CONTRAST) == []
-    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
+    page = open_page(tmp_path / "report.html", width)
+    check_readable(page)
     # Who is who in either arm; the links.
     assert page.locator("#people figure").count() == 3
     # The frontier of who is who; beside it each of the three questions, arm by arm.
     assert page.locator("#arms figure").count() == 4
     assert page.locator("nav a[href='#people']").count() == 1
-    assert page.evaluate("document.scripts.length") == 1
-    page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_report_shows_the_cost_of_each_arm(
-    browser: "sync_api.Browser", small: Audit, tmp_path: Path, width: int
+    open_page: OpenPage, small: Audit, tmp_path: Path, width: int
 ) -> None:
     none, noise = small.arms
     runs = (
@@ -175,77 +173,56 @@ def test_a_report_shows_the_cost_of_each_arm(
         for one in small.findings
     )
     write_report(with_verdicts(replace(small, arms=runs, findings=findings)), tmp_path)
-    page = browser.new_page(viewport={"width": width, "height": 900}, offline=True)
-    page.goto((tmp_path / "report.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate(LOW_CONTRAST) == []
-    assert page.evaluate(CHARTS_WITHOUT_TABLE) == 0
-    assert page.evaluate("document.scripts.length") == 1
+    page = open_page(tmp_path / "report.html", width)
+    check_readable(page)
     costs = page.locator("#arms table").first
     cells = [text.replace("\u00a0", " ") for text in costs.locator("td").all_text_contents()]
     assert cells[2:8] == ["2.0 MiB", "512 KiB", "2.0 MiB", "341 KiB", "1.5 min", "30 s"]
     assert costs.locator("th[scope=row]").all_text_contents() == ["none", HOSTILE]
     frontier = page.locator("#arms figure").first
     assert frontier.locator(".panel svg").count() == 2
-    page.close()
 
 
 def test_a_report_without_shifts_and_users_has_no_such_sections(
-    browser: "sync_api.Browser", report: Path
+    open_page: OpenPage, report: Path
 ) -> None:
-    page = browser.new_page()
-    page.goto(report.as_uri())
+    page = open_page(report)
     assert page.locator("#shifts, nav a[href='#shifts']").count() == 0
     assert page.locator("#people, nav a[href='#people']").count() == 0
-    page.close()
 
 
 def test_paper_has_the_first_page_and_the_charts_without_what_is_folded(
-    browser: "sync_api.Browser", report: Path
+    open_page: OpenPage, report: Path
 ) -> None:
     # A4 with margins of 1 cm, at 96 pixels an inch.
-    page = browser.new_page(viewport={"width": 718, "height": 1047})
-    page.goto(report.as_uri())
+    page = open_page(report, 718, 1047)
     page.emulate_media(media="print")
     assert page.evaluate(FOLDED_SHOWN) == 0
     assert page.evaluate(CUT_CELLS) == 0
     assert page.locator("#arms figure svg").first.is_visible()
     pdf = page.pdf(format="A4")
     assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) <= 12
-    page.close()
 
 
-def test_a_link_opens_the_part_that_it_leads_to(
-    browser: "sync_api.Browser", report: Path
-) -> None:
-    page = browser.new_page()
-    page.goto(report.as_uri())
+def test_a_link_opens_the_part_that_it_leads_to(open_page: OpenPage, report: Path) -> None:
+    page = open_page(report)
     assert not page.locator("#scores").is_visible()
     page.locator("nav a[href='#scores']").click()
     assert page.locator("#scores").is_visible()
-    page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_part_that_is_opened_fits(
-    browser: "sync_api.Browser", report: Path, width: int
-) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto(report.as_uri())
+def test_a_part_that_is_opened_fits(open_page: OpenPage, report: Path, width: int) -> None:
+    page = open_page(report, width)
     assert page.evaluate("document.documentElement.scrollHeight") < 15_000
     page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(LOW_CONTRAST) == []
-    page.close()
 
 
-def test_every_class_and_the_limits_are_in_the_text(
-    browser: "sync_api.Browser", report: Path
-) -> None:
-    page = browser.new_page()
-    page.goto(report.as_uri())
+def test_every_class_and_the_limits_are_in_the_text(open_page: OpenPage, report: Path) -> None:
+    page = open_page(report)
     heads = page.locator("figure th").all_text_contents()
     for name in ("<script>alert(1)</script>", "two $x$ and $", "شبكة", "five\\u202egpj", "八"):
         assert name in heads
     assert "An audit cannot prove that there is no risk." in page.locator("main").text_content()
-    page.close()

@@ -2,14 +2,10 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report.browsers import BROWSER
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from tests.report.browsers import BROWSER, OpenPage
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -28,61 +24,49 @@ HEADINGS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].map(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(
-    browser: "Browser", short_report: Path, width: int, scheme: str
+    open_page: OpenPage, short_report: Path, width: int, scheme: str
 ) -> None:
-    page = browser.new_page(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
-    )
-    page.goto(short_report.as_uri())
+    page = open_page(short_report, width, color_scheme=scheme)
     for is_open in (False, True):
         page.evaluate(SET_FOLDS, is_open)
         found = axe.Axe().run(page).response["violations"]
         assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []
-    page.close()
 
 
 def test_headings_have_one_root_and_leave_out_no_level(
-    browser: "Browser", short_report: Path
+    open_page: OpenPage, short_report: Path
 ) -> None:
-    page = browser.new_page()
-    page.goto(short_report.as_uri())
+    page = open_page(short_report)
     levels = page.evaluate(HEADINGS)
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    page.close()
 
 
-def test_the_first_key_leads_to_the_results(browser: "Browser", short_report: Path) -> None:
-    page = browser.new_page()
-    page.goto(short_report.as_uri())
+def test_the_first_key_leads_to_the_results(open_page: OpenPage, short_report: Path) -> None:
+    page = open_page(short_report)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
-    page.close()
 
 
-def test_what_has_the_focus_is_outlined(browser: "Browser", short_report: Path) -> None:
-    page = browser.new_page()
-    page.goto(short_report.as_uri())
+def test_what_has_the_focus_is_outlined(open_page: OpenPage, short_report: Path) -> None:
+    page = open_page(short_report)
     for place in ("nav a", ".filter select", ".scroll", "nav button", "summary"):
         page.keyboard.press("Tab")  # The outline is for those who use the keyboard.
         page.locator(place).first.focus()
         style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert (place, style) == (place, "solid")
-    page.close()
 
 
 def test_every_chart_has_a_name_and_a_description(
-    browser: "Browser", short_report: Path
+    open_page: OpenPage, short_report: Path
 ) -> None:
-    page = browser.new_page()
-    page.goto(short_report.as_uri())
+    page = open_page(short_report)
     charts = page.locator("svg[aria-label]")
     assert charts.count() >= 5
     for place in range(charts.count()):
         described_by = charts.nth(place).get_attribute("aria-describedby")
         assert described_by is None or "axis" in page.locator(f"#{described_by}").text_content()
     assert page.locator("th:not([scope])").count() == 0
-    page.close()

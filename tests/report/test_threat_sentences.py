@@ -10,7 +10,7 @@ from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
 from overheard.report.threat_sentences import headlines, threat_sentences
 from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
-from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding, two_findings
 
 
 def words(audit: Audit, arm: int = 0) -> list[str]:
@@ -35,10 +35,7 @@ def test_no_leak_above_the_margin_is_not_called_no_leak(small: Audit) -> None:
 
 def almost_exact(small: Audit, fits: tuple[float, ...]) -> Audit:
     """Claims that misplace 1 % of the data, where a guess misplaces 40 %."""
-    findings = tuple(
-        shares_finding("none", client(number), (0.9, 0.1), (0.89, 0.11), fits=fits)
-        for number in range(2)
-    )
+    findings = two_findings("none", (0.9, 0.1), (0.89, 0.11), fits=fits)
     return replace(small, findings=findings)
 
 
@@ -56,21 +53,15 @@ def test_claims_that_are_almost_exact_are_not_just_inconclusive(small: Audit) ->
 
 
 def test_half_of_what_guessing_leaves_open_is_not_almost_exact(small: Audit) -> None:
-    findings = tuple(
-        shares_finding(
-            "none", client(n), (0.9, 0.1), (0.7, 0.3), fits=(0.0, *[1.0] * 6, *[-1.0] * 193)
-        )
-        for n in range(2)
+    findings = two_findings(
+        "none", (0.9, 0.1), (0.7, 0.3), fits=(0.0, *[1.0] * 6, *[-1.0] * 193)
     )
     told = words(replace(small, findings=findings))[0]
     assert told.startswith("The server was shown neither to learn each client's label shares")
 
 
 def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
-    findings = tuple(
-        shares_finding("none", client(number), (0.7, 0.3), (0.51, 0.49), fits=FITS_BEST)
-        for number in range(2)
-    )
+    findings = two_findings("none", (0.7, 0.3), (0.51, 0.49), fits=FITS_BEST)
     (arm, _) = with_verdicts(replace(small, findings=findings)).arm_results
     # l1 is 0.38, that of the guess 0.4: a gain of 0.02 twice.
     assert badge_of(arm.threat_results[0].judgement) == "Leaks, below the margin"
@@ -79,10 +70,7 @@ def test_a_leak_below_the_margin_is_called_so(small: Audit) -> None:
 def test_related_claims_that_err_more_than_a_guess_are_no_leak_but_said_to_be_related(
     small: Audit,
 ) -> None:
-    findings = tuple(
-        shares_finding("none", client(number), (0.6, 0.4), (0.9, 0.1), fits=FITS_BEST)
-        for number in range(2)
-    )
+    findings = two_findings("none", (0.6, 0.4), (0.9, 0.1), fits=FITS_BEST)
     audit = replace(small, findings=findings)
     judgement = with_verdicts(audit).arm_results[0].threat_results[0].judgement
     # The gains of both claims are -0.4, without any spread: below the margin of 0.1.

@@ -1,6 +1,7 @@
 """Audits made by hand: a small one with known scores, and a rich one for layouts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,13 @@ def shares_finding(
         tuple(scores),
         fits=tuple(fits),
     )
+
+
+def two_findings(
+    arm: str, true: Sequence[float], claimed: Sequence[float], **more: Any
+) -> tuple[Finding, ...]:
+    """Make the same finding on each of two clients."""
+    return tuple(shares_finding(arm, client(k), true, claimed, **more) for k in (0, 1))
 
 
 def _error(name: str, claimed: Sequence[float], true: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Refusal
 from overheard.findings.metadata import MetadataItem
 from overheard.report.first_page.answers import NEW_NAMES, answer_sentences
-from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding, two_findings
 
 
 def answers(audit: Audit) -> list[str]:
@@ -20,10 +20,7 @@ def test_a_leak_under_one_defense_only_is_told_apart(small: Audit) -> None:
     findings = (
         shares_finding("none", client(0), (1.0, 0.0), (0.7, 0.3), fits=FITS_LIKE_ANY),
         shares_finding("none", client(1), (1.0, 0.0), (0.3, 0.7), fits=FITS_LIKE_ANY),
-        *(
-            shares_finding("noise", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
-            for k in (0, 1)
-        ),
+        *two_findings("noise", (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST),
     )
     told = answers(replace(small, findings=findings))
     assert told[0].startswith("Without defenses, not settled: The server, about each client")

@@ -7,7 +7,7 @@ from overheard.core.parties import SERVER, client
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmDefense, Cell, Refusal
 from overheard.report.first_page.next_steps import NAME_DEFENSES, next_steps
-from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding
+from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding, two_findings
 
 
 def steps(audit: Audit) -> list[str]:
@@ -69,10 +69,7 @@ def test_the_defense_that_does_best_comes_first_and_useless_ones_last(small: Aud
         replace(small.arms[1], arm="weak"),
         replace(small.arms[1], arm="none at all"),
     )
-    weak = tuple(
-        shares_finding("weak", client(k), (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
-        for k in (0, 1)
-    )
+    weak = two_findings("weak", (1.0, 0.0), (0.9, 0.1), fits=FITS_BEST)
     (first, *_) = steps(replace(small, arms=arms, findings=(*small.findings, *weak)))
     assert "have engineers use “noise”" in first
     assert first.endswith("Do not rely on “weak”: the leak was not shown to be smaller.")
