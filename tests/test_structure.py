@@ -167,7 +167,6 @@ def test_no_folder_has_too_many_modules() -> None:
     assert crowded == {}, f"more than {MAX_MODULES} modules: split the folder by subject"
 
 
-@pytest.mark.slow
 def _reading_calls(path: Path) -> Iterator[str]:
     """Yield the calls of a module that read, such as "json.loads" or "open"."""
     for node in ast.walk(_tree(path)):
@@ -180,6 +179,7 @@ def _reading_calls(path: Path) -> Iterator[str]:
             yield from {node.func.attr, ".".join(called.split(".")[-2:])} & READING_CALLS
 
 
+@pytest.mark.slow
 def test_only_listed_modules_read_files_and_parse_texts() -> None:
     """All others call `disk.reading`, which bounds memory and reports what is damaged."""
     found = dict[str, set[str]]()

@@ -6,12 +6,18 @@ import pytest
 
 from overheard.gate.judged_findings import cost_verdicts
 from overheard.gate.policy import CostRule
-from overheard.gate.verdict import Status
+from overheard.gate.verdict import RuleVerdict, Status
 from tests.gate.documents import findings, run
 
 
 def rule(**changes: object) -> CostRule:
     return CostRule.model_validate_json(json.dumps({"name": "r"} | changes))
+
+
+def only(asked: CostRule, runs: list[dict[str, object]]) -> RuleVerdict:
+    """Return the verdict on the only arm of these runs."""
+    (verdict,) = cost_verdicts(asked, findings(arms=runs), "inconclusive")
+    return verdict
 
 
 def ended(*accuracies: float | None) -> list[dict[str, object]]:
@@ -34,26 +40,21 @@ def ended(*accuracies: float | None) -> list[dict[str, object]]:
 def test_accuracy_is_that_of_the_last_tested_round(
     accuracies: tuple[float | None, ...], status: Status
 ):
-    (verdict,) = cost_verdicts(
-        rule(accuracy_at_least=0.8), findings(arms=ended(*accuracies)), "inconclusive"
-    )
+    verdict = only(rule(accuracy_at_least=0.8), ended(*accuracies))
     assert verdict.status == status
 
 
 def test_another_utility_is_no_accuracy():
     explained = [run(seed=seed, utility="explained variance") for seed in range(2)]
-    (verdict,) = cost_verdicts(
-        rule(accuracy_at_least=0.1), findings(arms=explained), "inconclusive"
-    )
+    verdict = only(rule(accuracy_at_least=0.1), explained)
     assert verdict.status == "inconclusive"
     assert verdict.why == "the runs measured explained variance, not accuracy"
 
 
 def test_bytes_include_both_directions():
     # 1000 up and 500 down in each run
-    now = findings(arms=[run(seed=0), run(seed=1)])
-    (enough,) = cost_verdicts(rule(bytes_at_most=1500), now, "inconclusive")
-    (short,) = cost_verdicts(rule(bytes_at_most=1499), now, "inconclusive")
+    runs = [run(seed=0), run(seed=1)]
+    enough, short = (only(rule(bytes_at_most=most), runs) for most in (1500, 1499))
     assert (enough.status, short.status) == ("pass", "fail")
     assert short.figure_text == "1,500 (1,500 to 1,500)"
 

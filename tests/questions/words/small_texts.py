@@ -30,6 +30,17 @@ def build() -> nn.Module:
     return nn.Sequential(nn.EmbeddingBag(8, 3, padding_idx=0), nn.Linear(3, 6))
 
 
+def with_frozen(layer: int) -> Callable[[], nn.Module]:
+    """Return the builder of a model in which this layer is frozen and so never sent."""
+
+    def frozen() -> nn.Module:
+        model = build()
+        model[layer].requires_grad_(False)
+        return model
+
+    return frozen
+
+
 class SharedTable(nn.Module):
     """A model whose word vectors are also its last layer, with outputs for 60 tokens."""
 

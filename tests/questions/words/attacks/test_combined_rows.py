@@ -10,7 +10,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.questions.words.attacks.rows import CombinedRows, EmbeddingRows, OutputRows
 from overheard.questions.words.checks import OWN_WORDS, simulate_words
-from tests.questions.words.small_texts import build, knowledge, view_of_training
+from tests.questions.words.small_texts import build, knowledge, view_of_training, with_frozen
 
 RECIPE = Recipe(rate=0.5, epochs=2, batch=1)
 
@@ -29,11 +29,7 @@ def test_used_words_are_more_probable_than_all_others():
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_uses_the_part_that_is_sent_if_the_other_is_not(part):
-    def partly_frozen() -> nn.Module:
-        model = build()
-        model[1 - part].requires_grad_(False)
-        return model
-
+    partly_frozen = with_frozen(1 - part)
     view = view_of_training(partly_frozen, RECIPE)
     claim, alone = (
         attack.infer(view, [client(0)], knowledge(partly_frozen), Seed(0))[client(0)]

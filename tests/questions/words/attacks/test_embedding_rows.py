@@ -18,6 +18,7 @@ from tests.questions.words.small_texts import (
     knowledge,
     view_of_training,
     view_of_update,
+    with_frozen,
 )
 
 USED = {"and", "crumb"}
@@ -69,11 +70,7 @@ def test_lengths_of_rows_are_compared_with_the_median_row():
 
 
 def test_frozen_word_vectors_are_refused_with_the_reason():
-    def frozen() -> nn.Module:
-        model = build()
-        model[0].weight.requires_grad_(False)
-        return model
-
+    frozen = with_frozen(0)
     with pytest.raises(NeedsError, match=r"0\.weight of Sequential is frozen and never sent"):
         claim_of(view_of_training(frozen, RECIPES["sgd"]), frozen)
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from overheard.core.errors import NeedsError
 from overheard.core.known_facts.token_words import TokenWords
@@ -18,6 +17,7 @@ from tests.questions.words.small_texts import (
     knowledge,
     view_of_training,
     view_of_update,
+    with_frozen,
 )
 
 RECIPE = Recipe(rate=0.5, epochs=2, batch=1)
@@ -27,15 +27,9 @@ def infer(view, known):
     return OutputRows().infer(view, [client(0)], known, Seed(0))[client(0)]
 
 
-def without_table() -> nn.Module:
-    """A model whose word vectors are frozen, as with adapters."""
-    model = build()
-    model[0].weight.requires_grad_(False)
-    return model
-
-
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("builder", [build, without_table])
+# With adapters word vectors are frozen.
+@pytest.mark.parametrize("builder", [build, with_frozen(0)])
 def test_label_is_named_first_also_if_word_vectors_are_frozen(builder, optimizer):
     recipe = Recipe(rate=0.05, epochs=2, batch=1, optimizer=optimizer)
     claim = infer(view_of_training(builder, recipe), knowledge(builder))
@@ -67,11 +61,7 @@ def test_labels_that_are_no_words_are_refused():
 
 
 def test_last_layer_that_is_frozen_is_refused():
-    def adapters_alone() -> nn.Module:
-        model = build()
-        model[1].requires_grad_(False)
-        return model
-
+    adapters_alone = with_frozen(1)
     with pytest.raises(
         NeedsError, match=r"1\.weight, the last nn\.Linear of Sequential, is frozen"
     ):
