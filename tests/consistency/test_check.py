@@ -80,6 +80,11 @@ def test_the_replies_of_each_listed_server_lead_to_its_next_broadcasts(
     assert proof.allows_no_leak("updates")
 
 
+def label_of(value: object) -> str:
+    """Return the name of a function, or the text of a value."""
+    return getattr(value, "__name__", repr(value))
+
+
 MISREAD = [
     (ALGORITHMS, as_differences, true_model, "--kind differences", {"reading": "differences"}),
     (ALGORITHMS, as_weights_read_as_differences, true_model, "--kind weights", {}),
@@ -93,7 +98,7 @@ MISREAD = [
 @pytest.mark.parametrize(
     ("algorithm", "store", "model", "mend", "step"),
     [(one, *rest) for algorithms, *rest in MISREAD for one in algorithms],
-    ids=repr,
+    ids=label_of,
 )
 def test_what_was_misread_is_found_and_mended(
     algorithm: Algorithm,
@@ -138,7 +143,7 @@ GRADIENTS = [(one, 4, true_model) for one in ALGORITHMS[:4]]
 GRADIENTS += [(FedAvg(), clients, model_after) for clients in (1, 4)]
 
 
-@pytest.mark.parametrize(("algorithm", "clients", "model"), GRADIENTS, ids=repr)
+@pytest.mark.parametrize(("algorithm", "clients", "model"), GRADIENTS, ids=label_of)
 @pytest.mark.parametrize("store", [as_gradients, as_gradients_read_as_weights])
 def test_gradients_are_found_with_their_rate(
     algorithm: Algorithm, clients: int, model: Callable[[TrueRun, int], Model], store: Store

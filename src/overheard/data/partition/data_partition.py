@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.errors import PlanError
@@ -15,6 +15,7 @@ from overheard.core.task import Task
 from overheard.data.content_hash import hash_contents
 from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import (
+    CandidateSet,
     CandidateSettings,
     add_canaries,
     draw_candidates,
@@ -33,7 +34,11 @@ from overheard.data.partition.participants import (
     identify_participants,
     permute_examples,
 )
-from overheard.data.partition.reserved_examples import AuxiliarySize, reserve_examples
+from overheard.data.partition.reserved_examples import (
+    AuxiliarySize,
+    ReservedExamples,
+    reserve_examples,
+)
 from overheard.data.partition.schedule import Schedule
 
 
@@ -121,12 +126,9 @@ def draw_partition(
         PlanError: if the data set is too small.
 
     """
-    smallest, _ = _check_sizes(dataset, split_settings, clients, test)
-    split = None if split_settings is None else split_settings.split
-    refuse_classes_in_settings(
-        dataset.task, split, auxiliary.per_class, schedule, known_users, candidates
+    smallest = _check_settings(
+        dataset, split_settings, clients, auxiliary, test, schedule, known_users, candidates
     )
-    _check_shadow_devices(known_users, schedule)
     contents = hash_contents(dataset)
     reserved = reserve_examples(
         dataset,
@@ -138,36 +140,24 @@ def draw_partition(
         known_users=known_users,
         candidates=candidates,
     )
-    dataset, free, unused = reserved.dataset, reserved.free.clone(), reserved.unused
-    candidate_set, participants = reserved.canaries, None
+    dataset, free = reserved.dataset, reserved.free.clone()
     client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
     users = users_of_clients(dataset, split_settings)
     client_rows, shares = draw_first_chunks(dataset, users, client_rows, free, schedule, seed)
-    if known_users is not None and reserved.user_split is not None:
-        participants = identify_participants(
-            dataset, reserved.user_split, client_rows, known_users, seed.child("who")
-        )
-        # Examples of holdout users are not public; those of all other absent users may be.
-        unused = unused & ~participants.is_holdout
-    public_seed = seed.child("background")
-    background_rows = draw_background(dataset, unused, client_rows, background, public_seed)
-    free[background_rows] = False
+    participants = _identify(dataset, reserved, client_rows, known_users, seed.child("who"))
+    public_rows, public = _draw_public(
+        dataset, reserved, participants, client_rows, background, seed.child("background")
+    )
+    free[public_rows] = False
     if is_permuted:
         client_rows = permute_examples(client_rows, seed.child("exchanged"))
-    if candidate_set is not None:
-        client_rows = add_canaries(client_rows, candidate_set)
-    elif candidates is not None:
-        own_seed, is_unique = seed.child("candidates"), contents.is_unique
-        candidate_set = draw_candidates(
-            candidates, client_rows, free, is_unique, own_seed, dataset.records
-        )
-        free[candidate_set.rows] = False
+    own_seed, is_unique = seed.child("candidates"), contents.is_unique
+    candidate_set, client_rows = _draw_candidates(
+        dataset, reserved, candidates, client_rows, free, is_unique, own_seed
+    )
     draw_seed = seed.child("exchanges")
     timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed, shares)
     shadow_rows = () if participants is None else participants.shadow_rows
-    public = dataset.train.take(background_rows) if len(background_rows) else None
-    if dataset.background is not None:
-        public = dataset.background.sample(background, public_seed)
     members = () if candidate_set is None else candidate_set.members
     return DataPartition(
         timeline.pool,
@@ -184,10 +174,68 @@ def draw_partition(
     )
 
 
-def _check_sizes(
-    dataset: Dataset, split_settings: SplitSettings | None, clients: int, test: int | None
-) -> tuple[int, int]:
-    """Return the sizes of the smallest and the largest client; refuse impossible sizes."""
+def _identify(
+    dataset: Dataset,
+    reserved: ReservedExamples,
+    client_rows: tuple[Rows, ...],
+    known_users: KnownUserSettings | None,
+    seed: Seed,
+) -> Participants | None:
+    """Return what the attacker knows of the users behind the clients; None = nothing."""
+    if known_users is None or reserved.user_split is None:
+        return None
+    return identify_participants(dataset, reserved.user_split, client_rows, known_users, seed)
+
+
+def _draw_public(
+    dataset: Dataset,
+    reserved: ReservedExamples,
+    participants: Participants | None,
+    client_rows: tuple[Rows, ...],
+    most: int | None,
+    seed: Seed,
+) -> tuple[Rows, Examples | None]:
+    """Return the rows that become public, and all public examples; None = there are none."""
+    unused = reserved.unused
+    if participants is not None:
+        # Examples of holdout users are not public; those of all other absent users may be.
+        unused = unused & ~participants.is_holdout
+    rows = draw_background(dataset, unused, client_rows, most, seed)
+    if dataset.background is not None:
+        return rows, dataset.background.sample(most, seed)
+    return rows, dataset.train.take(rows) if len(rows) else None
+
+
+def _draw_candidates(
+    dataset: Dataset,
+    reserved: ReservedExamples,
+    settings: CandidateSettings | None,
+    client_rows: tuple[Rows, ...],
+    free: Bool[Tensor, " examples"],
+    is_unique: Bool[Tensor, " examples"],
+    seed: Seed,
+) -> tuple[CandidateSet | None, tuple[Rows, ...]]:
+    """Return the candidate records, which are no longer free, and rows with their canaries."""
+    if reserved.canaries is not None:
+        return reserved.canaries, add_canaries(client_rows, reserved.canaries)
+    if settings is None:
+        return None, client_rows
+    drawn = draw_candidates(settings, client_rows, free, is_unique, seed, dataset.records)
+    free[drawn.rows] = False
+    return drawn, client_rows
+
+
+def _check_settings(
+    dataset: Dataset,
+    split_settings: SplitSettings | None,
+    clients: int,
+    auxiliary: AuxiliarySize,
+    test: int | None,
+    schedule: Schedule,
+    known_users: KnownUserSettings | None,
+    candidates: CandidateSettings | None,
+) -> int:
+    """Return the size of the smallest client; refuse settings that cannot be met."""
     smallest, largest = (0, 0) if split_settings is None else split_settings.sizes
     if clients < 1 or (split_settings is not None and not 1 <= smallest <= largest):
         raise PlanError(
@@ -199,17 +247,18 @@ def _check_sizes(
             f"test: {test} is not in 1 to {len(dataset.test)}, the number of test examples: "
             "change it"
         )
-    return smallest, largest
-
-
-def _check_shadow_devices(known_users: KnownUserSettings | None, schedule: Schedule) -> None:
-    """Refuse shadow devices beside distorted examples, which are rows of another pool."""
+    split = None if split_settings is None else split_settings.split
+    refuse_classes_in_settings(
+        dataset.task, split, auxiliary.per_class, schedule, known_users, candidates
+    )
+    # Distorted examples are rows of another pool.
     has_devices = known_users is not None and known_users.shadow_devices
     if has_devices and any(shift.distortion for shift in schedule.shifts):
         raise PlanError(
             "people: shadow devices cannot be combined with distorted inputs: leave out "
             "shadow_devices or the shift by distortion"
         )
+    return smallest
 
 
 def refuse_classes_in_settings(
