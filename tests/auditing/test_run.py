@@ -135,7 +135,7 @@ def test_a_finding_compares_claimed_and_true_shares_and_has_guesses(small: Finis
         ]
         assert first.name == "l1"
         assert first.value == pytest.approx(sum(gaps), abs=1e-5)
-        assert set(first.blinds) == {"uniform", "auxiliary prior"}
+        assert set(first.uninformed) == {"uniform", "auxiliary prior"}
 
 
 def test_claims_over_all_rounds_are_compared_with_redrawn_partitions(small: FinishedAudit):
@@ -326,10 +326,10 @@ def test_refuses_the_folder_of_a_plan_with_other_virtual_clients(
 
 
 def test_refusals_name_the_knowledge_that_attackers_lack(tmp_path: Path):
-    blind = ThreatPlan(
+    threat = ThreatPlan(
         attacks=(MeanSoftmax(), BiasInversion()), knows=("model",), by_round=False
     )
-    found = audit_here(replace_tables(TINY, threats=(blind,)), tmp_path / "out")
+    found = audit_here(replace_tables(TINY, threats=(threat,)), tmp_path / "out")
     refused = refusals_of(found, attack="bias_inversion, without auxiliary and recipe")
     assert [refusal.target for refusal in refused] == list(CLIENTS)
     assert refused[0].missing == (AUXILIARY.description, RECIPE.description)

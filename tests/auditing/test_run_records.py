@@ -249,7 +249,7 @@ def test_a_frame_has_one_row_per_target_and_score():
     first = frame.iloc[0]
     # halves are a half off twice
     assert (first["target"], first["score"], first["better"]) == ("client/1", "l1", "lower")
-    assert (first["value"], first["blind"]) == (pytest.approx(0.2), pytest.approx(1.0))
+    assert (first["value"], first["best guess"]) == (pytest.approx(0.2), pytest.approx(1.0))
     assert first["gain"] == pytest.approx(0.8)
 
 

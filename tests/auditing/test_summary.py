@@ -24,7 +24,7 @@ SEED = Seed(3)
 
 def found(
     value: float,
-    blinds: dict[str, float],
+    uninformed: dict[str, float],
     *,
     target: Party = client(0),  # noqa: B008 - a value that never changes
     seed: int = 0,
@@ -33,7 +33,7 @@ def found(
     better: Better = "lower",
 ) -> Finding:
     cell = Cell(arm, seed, (SERVER,), "decaf", "Decaf()", "label_shares", rounds)
-    score = Score("l1", value, better, blinds, {"told": value / 2})
+    score = Score("l1", value, better, uninformed, {"told": value / 2})
     return Finding(cell, (target,), ClaimRow((1.0,)), ClaimRow((1.0,)), (score,))
 
 
@@ -46,8 +46,8 @@ def test_averages_over_targets_and_selects_the_best_guess():
     ]
     (row,) = summarise(findings, SEED)
     assert row.value.mean == pytest.approx(0.3)
-    assert dict(row.blinds) == {"a": pytest.approx(0.6), "b": pytest.approx(0.8)}
-    assert row.blind == pytest.approx(0.6)
+    assert dict(row.uninformed) == {"a": pytest.approx(0.6), "b": pytest.approx(0.8)}
+    assert row.best_uninformed == pytest.approx(0.6)
     assert row.gain is not None
     assert row.gain.mean == pytest.approx(0.3)
     assert row.references["told"] == pytest.approx(0.15)
@@ -57,7 +57,7 @@ def test_averages_over_targets_and_selects_the_best_guess():
 def test_the_gain_follows_the_direction_of_the_score():
     # the best guess is b at 0.6; 0.5 - 0.6
     (row,) = summarise([found(0.5, {"a": 0.2, "b": 0.6}, better="higher")], SEED)
-    assert row.blind == pytest.approx(0.6)
+    assert row.best_uninformed == pytest.approx(0.6)
     assert row.gain is not None
     assert row.gain.mean == pytest.approx(-0.1)
 
@@ -98,7 +98,7 @@ def test_one_figure_alone_has_no_interval():
     assert (row.gain.low, row.gain.high) == (None, None)
     # Without a guess there is no gain.
     (row,) = summarise([found(0.5, {})], SEED)
-    assert (row.blind, row.gain) == (None, None)
+    assert (row.best_uninformed, row.gain) == (None, None)
 
 
 def test_there_is_one_row_per_arm_and_rounds_over_all_seeds():

@@ -129,7 +129,7 @@ def test_the_cohort_has_a_margin_of_its_own() -> None:
 
 def test_without_a_guess_nothing_can_be_judged() -> None:
     claims = [
-        replace(one, scores=tuple(replace(score, blinds={}) for score in one.scores))
+        replace(one, scores=tuple(replace(score, uninformed={}) for score in one.scores))
         for one in pair((1.0, 0.0), (0.9, 0.1), FITS_BEST)
     ]
     found = judged(audit_of(*claims))
@@ -162,8 +162,8 @@ def member_findings(scores: np.ndarray, is_member: np.ndarray, rate: float | Non
         ClaimRow(tuple(scores.tolist())),
         ClaimRow(tuple(np.where(is_member, 1.0, -1.0).tolist())),
         tuple(
-            Score(name, value, "higher", {"a coin": blind}, {})
-            for name, (value, blind) in values.items()
+            Score(name, value, "higher", {"a coin": uninformed}, {})
+            for name, (value, uninformed) in values.items()
         ),
     )
 

@@ -241,5 +241,5 @@ def test_an_experiment_of_fedbiomed_is_imported_planned_and_audited(
     assert said.code == 0, said.err
     rows = pd.read_csv(out / "findings.csv")
     whole = rows[(rows["score"] == "l1") & (rows["rounds"] == "0 1 2 3")]
-    by_attack = whole.groupby("attack")[["value", "blind"]].mean()
-    assert by_attack["value"]["llg"] < 0.25 * by_attack["blind"]["llg"]
+    by_attack = whole.groupby("attack")[["value", "best guess"]].mean()
+    assert by_attack["value"]["llg"] < 0.25 * by_attack["best guess"]["llg"]

@@ -205,7 +205,7 @@ GUESSES = st.dictionaries(st.text(), st.floats(-1e6, 1e6), min_size=1)
 
 
 @pytest.mark.parametrize(
-    ("better", "value", "blind", "gain"),
+    ("better", "value", "uninformed", "gain"),
     [
         ("lower", 0.25, 0.5, 0.25),  # the lower of 0.5 and 1 is the better guess
         ("lower", 0.75, 0.5, -0.25),
@@ -214,10 +214,10 @@ GUESSES = st.dictionaries(st.text(), st.floats(-1e6, 1e6), min_size=1)
     ],
 )
 def test_gain_is_the_improvement_over_the_best_uninformed_guess(
-    better: Better, value: float, blind: float, gain: float
+    better: Better, value: float, uninformed: float, gain: float
 ):
     score = Score("figure", value, better, {"a": 0.5, "b": 1.0}, {})
-    assert score.best_uninformed == blind
+    assert score.best_uninformed == uninformed
     assert score.gain == gain
 
 
@@ -228,11 +228,13 @@ def test_informed_guesses_do_not_affect_the_gain():
 
 @given(st.floats(-1e6, 1e6), GUESSES, st.sampled_from(["lower", "higher"]))
 def test_a_gain_is_positive_only_above_every_uninformed_guess(
-    value: float, blinds: dict[str, float], better: Better
+    value: float, uninformed: dict[str, float], better: Better
 ):
-    gain = Score("figure", value, better, blinds, {}).gain
+    gain = Score("figure", value, better, uninformed, {}).gain
     assert gain is not None
-    beats = [value < guess if better == "lower" else value > guess for guess in blinds.values()]
+    beats = [
+        value < guess if better == "lower" else value > guess for guess in uninformed.values()
+    ]
     assert (gain > 0) == all(beats)
 
 

@@ -34,7 +34,7 @@ def test_findings_without_scores_and_with_a_timeline_have_rows():
     assert bool(last["is_control"])
     assert pandas.isna(last["score"])
     assert pandas.isna(last["value"])
-    assert last["blind guesses"] is None
+    assert last["uninformed guesses"] is None
 
 
 def test_the_repr_of_a_finding_is_one_line_with_its_first_score(small: Audit):

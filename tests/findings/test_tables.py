@@ -66,10 +66,10 @@ def test_a_score_fills_its_columns():
         "score": "l1",
         "better": "lower",
         "value": 0.5,
-        "blind": 0.6,
+        "best guess": 0.6,
         "gain": 0.6 - 0.5,
-        "blind guesses": {"uniform": 0.75, "prior": 0.6},
-        "told guesses": {"told": 0.2},
+        "uninformed guesses": {"uniform": 0.75, "prior": 0.6},
+        "informed guesses": {"told": 0.2},
     }
     assert cells.keys() < COLUMNS.keys()
     assert score_columns(None) == {}

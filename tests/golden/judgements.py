@@ -139,7 +139,7 @@ def _scores(arms: Iterable[ArmResult]) -> Iterator[tuple[str, Json]]:
                 {
                     "value": _interval(row.value),
                     "gain": _interval(row.gain),
-                    "guesses": rounded(row.blinds),
+                    "guesses": rounded(row.uninformed),
                     "references": rounded(row.references),
                     "better": row.better,
                     "targets": row.targets,

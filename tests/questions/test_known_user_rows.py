@@ -34,11 +34,11 @@ def test_recognised_users_are_compared_with_a_random_order() -> None:
     got = rows(findings)
     assert list(got) == USER_SCORES
     row = got["mean_average_precision"]
-    assert (row.value.mean, row.blind) == (1, pytest.approx(49 / 72))
+    assert (row.value.mean, row.best_uninformed) == (1, pytest.approx(49 / 72))
     assert dict(row.references) == {"1 / users": 0.5}
     assert got["times_chance"].value.mean == pytest.approx(72 / 49)
-    assert got["times_chance"].blind == 1
-    assert (got["matching_auc"].value.mean, got["matching_auc"].blind) == (1, 0.5)
+    assert got["times_chance"].best_uninformed == 1
+    assert (got["matching_auc"].value.mean, got["matching_auc"].best_uninformed) == (1, 0.5)
     assert (got["equal_error_rate"].value.mean, got["equal_error_rate"].better) == (0, "lower")
     assert (row.targets, row.seeds, row.rounds, row.question) == (4, 1, ROUNDS, "identity")
 
@@ -76,7 +76,7 @@ def test_only_a_leaking_control_is_outside_the_null() -> None:
         ]
         low, high = row.references["null 2.5 %"], row.references["null 97.5 %"]
         assert (row.value.mean > high) == is_outside
-        assert low < row.blind < high
+        assert low < row.best_uninformed < high
         assert (row.gain.low > 0) == is_outside
 
 
@@ -85,10 +85,10 @@ def test_open_set_rows_have_the_number_of_unknown_targets() -> None:
     row = got["dir_at_1_percent"]
     assert row.references["unknown targets"] == 20 * 6
     # One of 120 may be accepted, and the first name is correct by chance in 1 of 12.
-    assert row.blind == pytest.approx(1 / 120 / 12)
+    assert row.best_uninformed == pytest.approx(1 / 120 / 12)
     assert 0 < row.value.mean < 1
     few = rows(identity_run(3.0, strangers=2))["dir_at_1_percent"]
-    assert few.blind == 0
+    assert few.best_uninformed == 0
 
 
 def test_the_gain_over_the_published_attack_uses_the_same_targets() -> None:
@@ -152,7 +152,7 @@ def test_balanced_accuracy_is_compared_with_a_constant_guess() -> None:
         )
     row = rows(findings)["balanced_accuracy"]
     assert row.value.mean == pytest.approx(2 / 3)
-    assert row.blind == pytest.approx(1 / 3)
+    assert row.best_uninformed == pytest.approx(1 / 3)
 
 
 def test_one_user_alone_has_no_pairs() -> None:

@@ -239,8 +239,8 @@ def test_claims_about_flowers_run_agree_with_the_simulation(
             expected.true_numbers,
         )
         assert largest_difference(recorded, expected) <= 1e-6
-        assert [(one.blinds, one.references) for one in recorded.scores] == [
-            (one.blinds, one.references) for one in expected.scores
+        assert [(one.uninformed, one.references) for one in recorded.scores] == [
+            (one.uninformed, one.references) for one in expected.scores
         ]
         assert (recorded.claimed.timeline is None) == (expected.claimed.timeline is None)
         if recorded.claimed.timeline is not None and expected.claimed.timeline is not None:

@@ -61,9 +61,9 @@ def test_all_say_the_same(
     (result,) = arms[0].threat_results
     leaks = result.verdict == "leaks"
     row = result.attack_results[0].headline_row
-    assert row.blind is not None
+    assert row.best_uninformed is not None
     # Never "leaks" of what is no better than a guess.
-    assert not leaks or row.value.mean < row.blind
+    assert not leaks or row.value.mean < row.best_uninformed
     (cell,) = make_matrices(arms)[0].rows[0].cells
     sentence = threat_sentences(result)[0]
     assert cell.badge.startswith("Leaks") == leaks

@@ -51,7 +51,7 @@ def test_the_document_gives_every_figure_back(small: Audit) -> None:
                 "name": score.name,
                 "value": score.value,
                 "better": score.better,
-                "blinds": score.blinds,
+                "blinds": score.uninformed,
                 "references": score.references,
                 "gain": score.gain,
             }
@@ -216,7 +216,7 @@ def test_long_claims_are_in_the_document_only(small: Audit) -> None:
 def test_a_figure_in_a_table_stays_a_number(small: Audit) -> None:
     lines = list(csv.DictReader(StringIO(as_csv(small))))
     assert float(lines[0]["value"]) == pytest.approx(0.2)  # |1 - 0.9| + |0 - 0.1|
-    assert float(lines[0]["blind"]) == 1.0
+    assert float(lines[0]["best guess"]) == 1.0
     assert float(lines[0]["gain"]) == pytest.approx(0.8)
 
 

@@ -23,11 +23,11 @@ def standing(
     *,
     attack: str = "ours",
     better: Better = "lower",
-    blind: float | None = 0.9,
+    best_uninformed: float | None = 0.9,
 ) -> FrontierPoint:
     mean = Estimate(value, None, None)
     place = (arm, (SERVER,), attack, "label_shares", (0,), "l1", better)
-    row = ScoreRow(*place, mean, {}, {}, blind, None, 1, 1)
+    row = ScoreRow(*place, mean, {}, {}, best_uninformed, None, 1, 1)
     return FrontierPoint(arm, attack, attack, False, row, kept, None)
 
 
@@ -42,7 +42,7 @@ def kept(one: FrontierPoint) -> float:
 def test_leakage_follows_the_direction_of_the_score() -> None:
     errors = [standing("far", 0.5, 1.0), standing("near", 0.1, 1.0)]
     assert names(pareto_front(errors, kept)) == ["far"]
-    rates = [standing(one.arm, one.row.value.mean, 1.0, better="higher", blind=0.05)
+    rates = [standing(one.arm, one.row.value.mean, 1.0, better="higher", best_uninformed=0.05)
              for one in errors]  # fmt: skip
     assert names(pareto_front(rates, kept)) == ["near"]
 
@@ -65,8 +65,10 @@ def test_an_attack_worse_than_guessing_counts_as_guessing() -> None:
     wild, calm = standing("wild", 1.7, 0.5), standing("calm", 0.95, 0.8)
     assert wild.leakage == calm.leakage == -0.9
     assert names(pareto_front((wild, calm), kept)) == ["calm"]
-    unguessed = [standing(one.arm, one.row.value.mean, one.accuracy_retained, blind=None)
-                 for one in (wild, calm)]  # fmt: skip
+    unguessed = [
+        standing(one.arm, one.row.value.mean, one.accuracy_retained, best_uninformed=None)
+        for one in (wild, calm)
+    ]
     assert names(pareto_front(unguessed, kept)) == ["wild", "calm"]
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = (
-    "target", "score", "better", "value", "blind", "gain", "blind guesses", "told guesses",
+    "target", "score", "better", "value", "best guess", "gain",
+    "uninformed guesses", "informed guesses",
 )  # fmt: skip
 """Columns of `ScoredClaims.to_frame`: the score columns of an audit's DataFrame."""
 
@@ -42,8 +43,8 @@ class ScoredClaims:
     def to_frame(self) -> "pandas.DataFrame":
         """Return a DataFrame with a row for each target and score.
 
-        `value` is the score of the claim, `blind` that of the best uninformed guess, and `gain`
-        how much better the claim is; above 0 = better than the guess.
+        `value` is the score of the claim, `best guess` that of the best uninformed guess, and
+        `gain` how much better the claim is; above 0 = better than the guess.
         """
         return typed_frame(
             [

@@ -75,8 +75,10 @@ def _row(
     scores = [score for _, score in members]
     seeds = np.array([finding.cell.seed for finding, _ in members])
     values = np.array([score.value for score in scores])
-    blinds = {name: _mean([score.blinds[name] for score in scores]) for name in first.blinds}
-    best = _best_guess(blinds, first.better)
+    uninformed = {
+        name: _mean([score.uninformed[name] for score in scores]) for name in first.uninformed
+    }
+    best = _best_guess(uninformed, first.better)
     sign = 1 if first.better == "higher" else -1
     own_findings = [finding for finding, _ in members]
     users = _user_numbers(own_findings)
@@ -86,11 +88,11 @@ def _row(
     value = estimate_mean(values, seeds, users, may_be_trials=over_records is None)
     gain = None
     if best is not None:
-        guesses = np.array([score.blinds[best] for score in scores])
+        guesses = np.array([score.uninformed[best] for score in scores])
         gain = estimate_gain(
             values, guesses, seeds, users, sign, may_be_trials=over_records is None
         )
-        gain = _widen(gain, over_records, sign, blinds[best])
+        gain = _widen(gain, over_records, sign, uninformed[best])
     return ScoreRow(
         arm=cell.arm,
         observers=cell.observers,
@@ -100,13 +102,13 @@ def _row(
         score=first.name,
         better=first.better,
         value=_widen(value, over_records),
-        blinds=blinds,
+        uninformed=uninformed,
         references={
             name: _mean([score.references[name] for score in scores])
             for name in first.references
         }
         | dict(question.references(first.name, own_findings, control)),
-        blind=None if best is None else blinds[best],
+        best_uninformed=None if best is None else uninformed[best],
         gain=gain,
         targets=len(targets_of(finding for finding, _ in members)),
         seeds=len(set(seeds.tolist())),
@@ -140,8 +142,8 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
 
 
-def _best_guess(blinds: Mapping[str, float], better: Better) -> str | None:
+def _best_guess(uninformed: Mapping[str, float], better: Better) -> str | None:
     """Return the one guess that has the best mean over all targets."""
-    if not blinds:
+    if not uninformed:
         return None
-    return (min if better == "lower" else max)(blinds, key=lambda name: blinds[name])
+    return (min if better == "lower" else max)(uninformed, key=lambda name: uninformed[name])

@@ -341,9 +341,9 @@ def _cut(gain: Estimate, most: float | None) -> Estimate:
 
 def _largest_gain(row: ScoreRow) -> float | None:
     """Return what a perfect claim would gain; scores end at 0 or at 1. None = no guess."""
-    if row.blind is None:
+    if row.best_uninformed is None:
         return None
-    return abs((0.0 if row.better == "lower" else 1.0) - row.blind)
+    return abs((0.0 if row.better == "lower" else 1.0) - row.best_uninformed)
 
 
 def _are_all_below(

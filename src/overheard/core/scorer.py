@@ -23,8 +23,8 @@ class Score:
         name: such as "l1".
         value: score of the claim.
         better: whether lower or higher is better.
-        blinds: scores of the uninformed guesses, by the guess's name; empty where such a guess
-            cannot be scored.
+        uninformed: scores of the uninformed guesses, by the guess's name; empty where such a
+            guess cannot be scored.
         references: scores of guesses that use a part of the truth. An attack need not beat
             them, but a good one does.
 
@@ -33,16 +33,16 @@ class Score:
     name: str
     value: float
     better: Better
-    blinds: Mapping[str, float]
+    uninformed: Mapping[str, float]
     references: Mapping[str, float]
 
     @property
     def best_uninformed(self) -> float | None:
         """The best score among the uninformed guesses."""
-        if not self.blinds:
+        if not self.uninformed:
             return None
         best = min if self.better == "lower" else max
-        return best(self.blinds.values())
+        return best(self.uninformed.values())
 
     @property
     def gain(self) -> float | None:

@@ -140,11 +140,11 @@ def _draw_row(axes: Axes, line: float, row: ScoreRow, measure: Measure, where: s
         (plus,) = axes.plot([reference * factor], [line], "+", color=SOFT, ms=9, mew=1.6)
         text = f"{where}, {make_printable(name)}: {measure.format(reference)}"
         marks.append((plus, text))
-    if row.blind is not None:
+    if row.best_uninformed is not None:
         (diamond,) = axes.plot(
-            [row.blind * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4
+            [row.best_uninformed * factor], [line], "D", color=INK, mfc="none", ms=7, mew=1.4
         )
-        marks.append((diamond, f"{where}, guessing: {measure.format(row.blind)}"))
+        marks.append((diamond, f"{where}, guessing: {measure.format(row.best_uninformed)}"))
     for mark, text in marks:
         name_values(mark, [text])
 

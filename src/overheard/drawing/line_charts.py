@@ -78,14 +78,18 @@ class TradeoffSeries:
 
 
 def lines_chart(
-    lines: Sequence[ChartLine], blind: ChartLine | None, x_axis: Axis, y_axis: Axis, label: str
+    lines: Sequence[ChartLine],
+    uninformed: ChartLine | None,
+    x_axis: Axis,
+    y_axis: Axis,
+    label: str,
 ) -> Markup:
     """Draw lines in the colours of a `legend_chart`, and the uninformed guess as dashes."""
 
     def draw(figure: Figure) -> None:
         axes = _axes(figure, x_axis, y_axis)
-        if blind is not None:
-            axes.plot(blind.x, blind.y, color=INK, ls=GUESS_DASHES, lw=1.3)
+        if uninformed is not None:
+            axes.plot(uninformed.x, uninformed.y, color=INK, ls=GUESS_DASHES, lw=1.3)
         for line in lines:
             pitch = max(1, len(line.x) // MAX_MARKERS)
             (drawn,) = axes.plot(
@@ -105,7 +109,9 @@ def lines_chart(
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
 
-def histogram_chart(values: Sequence[float], blind: float, x_axis: Axis, label: str) -> Markup:
+def histogram_chart(
+    values: Sequence[float], uninformed: float, x_axis: Axis, label: str
+) -> Markup:
     """Draw a histogram of users in ten bins, and mark the value of the uninformed guess."""
     bins, width = 10, (x_axis.high - x_axis.low) / 10
     places = [min(int((value - x_axis.low) / width), bins - 1) for value in values]
@@ -118,14 +124,14 @@ def histogram_chart(values: Sequence[float], blind: float, x_axis: Axis, label: 
         for bar, start, count in zip(bars, starts, counts, strict=True):
             ends = f"{format_number(start)} to {format_number(start + width)}"
             name_values(bar, [f"{x_axis.title}: {ends}; users: {count}"])
-        axes.axvline(blind, color=INK, ls=GUESS_DASHES, lw=1.3)
+        axes.axvline(uninformed, color=INK, ls=GUESS_DASHES, lw=1.3)
 
     return inline_svg(draw, _WIDTH, _HEIGHT, label)
 
 
 def frontier_chart(
     tradeoffs: Sequence[TradeoffSeries],
-    blind: float | None,
+    uninformed: float | None,
     x_axis: Axis,
     y_axis: Axis,
     label: str,
@@ -134,7 +140,8 @@ def frontier_chart(
 
     Args:
         tradeoffs: one per attack.
-        blind: leakage of an uninformed guess, drawn as a vertical line; None = not drawn.
+        uninformed: leakage of an uninformed guess, drawn as a vertical line; None = not
+            drawn.
         x_axis: the leakage axis.
         y_axis: the axis of accuracy, or of a cost.
         label: what the chart shows; unique on its page.
@@ -143,8 +150,8 @@ def frontier_chart(
 
     def draw(figure: Figure) -> None:
         axes = _axes(figure, x_axis, y_axis)
-        if blind is not None:
-            axes.axvline(blind, color=INK, ls=GUESS_DASHES, lw=1.3)
+        if uninformed is not None:
+            axes.axvline(uninformed, color=INK, ls=GUESS_DASHES, lw=1.3)
         for tradeoff in tradeoffs:
             _draw_tradeoff(axes, tradeoff, x_axis, y_axis)
         write_names(axes, [point for tradeoff in tradeoffs for point in tradeoff.points])

@@ -42,7 +42,7 @@ def value_with_interval(cell: ScoreCell) -> str:
 
 def guess_value(cell: ScoreCell) -> str:
     """Return the score of the uninformed guess."""
-    return cell.measure.format(cell.row.blind)
+    return cell.measure.format(cell.row.best_uninformed)
 
 
 def control_value(cell: ScoreCell) -> str:

@@ -87,8 +87,8 @@ def best_target_sentences(
         return ()
     sign = 1 if row.better == "lower" else -1
     best = min(results, key=lambda target: sign * results[target].value)
-    value, blind = told.format(results[best].value), results[best].best_uninformed
-    guess = "" if blind is None else f" (guessing: {told.format(blind)})"
+    value, uninformed = told.format(results[best].value), results[best].best_uninformed
+    guess = "" if uninformed is None else f" (guessing: {told.format(uninformed)})"
     chance = (
         ""
         if threat_result.verdict == "leaks"

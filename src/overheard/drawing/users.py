@@ -87,7 +87,7 @@ def pair_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     return (
         f"The equal error rate of its pair matching is {format_percent(row.value.mean)}"
         f"{bracketed_interval(row, PAIR_MEASURES[EQUAL_ERROR_RATE])}; that of guessing is "
-        f"{format_percent(row.blind)}.",
+        f"{format_percent(row.best_uninformed)}.",
     )
 
 

@@ -61,12 +61,12 @@ class ControlledFindings:
         score: str,
         better: Better,
         value: Estimate,
-        blinds: Mapping[str, float] = NO_GUESSES,
+        uninformed: Mapping[str, float] = NO_GUESSES,
         references: Mapping[str, float] = NO_GUESSES,
     ) -> ScoreRow:
         """Return a summary row: the score, and its gain over the first uninformed guess."""
         cell = self.planned[0].cell
-        best_guess = next(iter(blinds.values()), None)
+        best_guess = next(iter(uninformed.values()), None)
         return ScoreRow(
             arm=cell.arm,
             observers=cell.observers,
@@ -76,9 +76,9 @@ class ControlledFindings:
             score=score,
             better=better,
             value=value,
-            blinds=blinds,
+            uninformed=uninformed,
             references=references,
-            blind=best_guess,
+            best_uninformed=best_guess,
             gain=None if best_guess is None else _gain_over(value, best_guess, better),
             targets=len(targets_of(self.planned)),
             seeds=len({finding.cell.seed for finding in self.planned}),

@@ -20,10 +20,10 @@ COLUMNS: Mapping[str, str] = {
     "score": "string",
     "better": "string",
     "value": "float64",
-    "blind": "float64",
+    "best guess": "float64",
     "gain": "float64",
-    "blind guesses": "object",
-    "told guesses": "object",
+    "uninformed guesses": "object",
+    "informed guesses": "object",
     "claimed": "object",
     "true": "object",
     "low": "object",
@@ -49,10 +49,10 @@ def score_columns(score: Score | None) -> dict[str, object]:
         "score": score.name,
         "better": score.better,
         "value": score.value,
-        "blind": score.best_uninformed,
+        "best guess": score.best_uninformed,
         "gain": score.gain,
-        "blind guesses": dict(score.blinds),
-        "told guesses": dict(score.references),
+        "uninformed guesses": dict(score.uninformed),
+        "informed guesses": dict(score.references),
     }
 
 

@@ -26,9 +26,9 @@ class ScoreRow:
         score: name of the score.
         better: direction of better claims.
         value: mean score.
-        blinds: mean score of each uninformed guess.
+        uninformed: mean score of each uninformed guess.
         references: mean score of each guess that knows part of the ground truth.
-        blind: mean score of the best single uninformed guess; None if there is none.
+        best_uninformed: mean score of the best single uninformed guess; None if there is none.
         gain: gain over that guess, target by target; above 0 = better than guessing.
         targets: number of different targets.
         seeds: number of different seeds.
@@ -43,9 +43,9 @@ class ScoreRow:
     score: str
     better: Better
     value: Estimate
-    blinds: Mapping[str, float]
+    uninformed: Mapping[str, float]
     references: Mapping[str, float]
-    blind: float | None
+    best_uninformed: float | None
     gain: Estimate | None
     targets: int
     seeds: int

@@ -83,7 +83,7 @@ def _attack_row(attack_result: AttackResult, measure: Measure) -> tuple[str, ...
         make_printable(attack_result.label),
         measure.format(row.value.mean),
         measure.format_interval(row.value),
-        measure.format(row.blind),
+        measure.format(row.best_uninformed),
         "; ".join(measure.format(value) for value in row.references.values()) or NO_NUMBER,
         measure.format(None if row.gain is None else row.gain.mean),
         measure.format_gain_interval(row.gain),

@@ -15,6 +15,7 @@ from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
 from overheard.findings.audit import Audit
 from overheard.findings.document import FORMAT, VERSION, FindingsDocument, describe_flaw
 from overheard.findings.document_rows import (
+    ClaimScore,
     FindingRow,
     IntervalEstimate,
     RecordingRow,
@@ -61,7 +62,14 @@ def _make_document(audit: Audit) -> FindingsDocument:
             "recording": _recording_row(audit),
             "arms": [RunRow.of(run, {"bytes": run.traffic}) for run in audit.arms],
             "summary": [
-                SummaryRow.of(row, {"about": result.target_kind})
+                SummaryRow.of(
+                    row,
+                    {
+                        "about": result.target_kind,
+                        "blinds": row.uninformed,
+                        "blind": row.best_uninformed,
+                    },
+                )
                 for result in results
                 for row in result.rows
             ],
@@ -113,6 +121,9 @@ def _finding_row(finding: Finding) -> FindingRow:
             "claimed": finding.claimed.numbers,
             "true": finding.true_numbers,
             "blind": finding.guesses,
+            "scores": tuple(
+                ClaimScore.of(score, {"blinds": score.uninformed}) for score in finding.scores
+            ),
         },
     )
 
@@ -190,7 +201,7 @@ def _score_cells(score: Score) -> tuple[str | float | None, ...]:
         _finite(score.value),
         _finite(score.best_uninformed),
         _finite(score.gain),
-        _join_named(score.blinds),
+        _join_named(score.uninformed),
         _join_named(score.references),
     )
 

@@ -61,7 +61,11 @@ class FrontierPoint:
         """The leakage: higher = more; at least that of an uninformed guess."""
         sign = -1.0 if self.row.better == "lower" else 1.0
         value = sign * self.row.value.mean
-        return value if self.row.blind is None else max(value, sign * self.row.blind)
+        return (
+            value
+            if self.row.best_uninformed is None
+            else max(value, sign * self.row.best_uninformed)
+        )
 
 
 def frontier_points(arm_results: Sequence[ArmResult]) -> Mapping[str, Sequence[FrontierPoint]]:
@@ -252,8 +256,10 @@ def _bytes_drawing(
 
 def _leakage_axis(points: Sequence[FrontierPoint]) -> Axis:
     """Return the leakage axis."""
-    measure, blind = row_measure(points[0].row), _guess_value(points)
-    ends = [_leakage_value(one) for one in points] + ([] if blind is None else [blind])
+    measure, uninformed = row_measure(points[0].row), _guess_value(points)
+    ends = [_leakage_value(one) for one in points] + (
+        [] if uninformed is None else [uninformed]
+    )
     span = max(ends) - min(ends)
     room = max(0.08 * span, (MIN_AXIS_SPAN * measure.factor - span) / 2)
     low, high = max(0.0, min(ends) - room), max(ends) + room
@@ -268,10 +274,10 @@ def _leakage_value(one: FrontierPoint) -> float:
 
 def _guess_value(points: Sequence[FrontierPoint]) -> float | None:
     """Return the score of an uninformed guess in the unit of the axis."""
-    row = next((one.row for one in points if one.row.blind is not None), None)
-    if row is None or row.blind is None:
+    row = next((one.row for one in points if one.row.best_uninformed is not None), None)
+    if row is None or row.best_uninformed is None:
         return None
-    return row_measure(row).factor * row.blind
+    return row_measure(row).factor * row.best_uninformed
 
 
 def _differ_in_bytes(points: Sequence[FrontierPoint]) -> bool:
@@ -309,7 +315,7 @@ def _table(
                 make_printable(one.label),
                 measure.format(one.row.value.mean),
                 measure.format_interval(one.row.value),
-                measure.format(one.row.blind),
+                measure.format(one.row.best_uninformed),
                 format_number(100 * one.accuracy_retained),
                 format_bytes(one.bytes_sent),
                 ("yes" if one in best else "no") if one in strongest else "",

@@ -49,7 +49,7 @@ def score_frame(audit: Audit) -> "pandas.DataFrame":
             "score": row.score,
             "better": row.better,
             **_interval("value", row.value),
-            "best guess": row.blind,
+            "best guess": row.best_uninformed,
             **_interval("gain", row.gain),
             "targets": row.targets,
             "seeds": row.seeds,

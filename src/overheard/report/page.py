@@ -319,7 +319,7 @@ def _score_row(row: ScoreRow, label: str) -> tuple[str, ...]:
         direction_label(row.better),
         format_number(row.value.mean),
         BARE_NUMBER.format_interval(row.value),
-        _named_values(row.blinds),
+        _named_values(row.uninformed),
         _named_values(row.references),
         format_number(None if row.gain is None else row.gain.mean),
         BARE_NUMBER.format_interval(row.gain),

@@ -114,9 +114,9 @@ def _round_series(attack_result: AttackResult, index: int) -> RoundSeries:
         if len(attack_result.headline_row.rounds) > 1
         else None,
         {
-            n: row.blind
+            n: row.best_uninformed
             for n, row in attack_result.headline_by_round.items()
-            if row.blind is not None
+            if row.best_uninformed is not None
         },
     )
 
@@ -138,7 +138,7 @@ def _round_rows(
             name,
             measure.format(row.value.mean),
             measure.format_interval(row.value),
-            measure.format(row.blind),
+            measure.format(row.best_uninformed),
         )
         for name, row in by_rounds
     ]

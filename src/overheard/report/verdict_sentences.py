@@ -69,10 +69,10 @@ def learned_share(threat_result: ThreatResult) -> float | None:
     if judgement.gain is None or not threat_result.attack_results:
         return None
     row = threat_result.attack_results[0].headline_row
-    if row.blind is None:
+    if row.best_uninformed is None:
         return None
     perfect = 0.0 if row.better == "lower" else 1.0
-    left = abs(perfect - row.blind) - threat_result.shared_gain
+    left = abs(perfect - row.best_uninformed) - threat_result.shared_gain
     return min(1.0, judgement.gain.mean / left) if left > 0 else None
 
 
@@ -168,10 +168,10 @@ def guess_words(threat_result: ThreatResult, pages: QuestionPages) -> str:
     gain something, and tell nobody from anybody. The guess is then one that knows the labels.
     """
     row, shared = threat_result.attack_results[0].headline_row, threat_result.shared_gain
-    if row.blind is None:
+    if row.best_uninformed is None:
         return ""
     sign = -1 if row.better == "lower" else 1
-    value = pages.question.measure(row.score).format(row.blind + sign * shared)
+    value = pages.question.measure(row.score).format(row.best_uninformed + sign * shared)
     what = "guessing from labels alone" if shared else "guessing"
     return f"{what}: {pages.guess_statement(value)}"
 

@@ -79,12 +79,12 @@ def headline_has_a_score_and_a_guess(checks: QuestionChecks) -> None:
                 "`is_across_runs` is set",
             )
             require(
-                any(score.blinds for score in scores.values()),
+                any(score.uninformed for score in scores.values()),
                 f"{scorer.name}: no score has an uninformed guess",
             )
         else:
             require(
-                scorer.headline in scores and scores[scorer.headline].blinds,
+                scorer.headline in scores and scores[scorer.headline].uninformed,
                 f"{scorer.name}: its headline score {scorer.headline!r} is missing, or has no "
                 "uninformed guess",
             )
@@ -126,7 +126,7 @@ def nothing_scores_better_than_the_truth(checks: QuestionChecks) -> None:
     for score in scorer.score(truth, truth, guesses):
         message = f"{scorer.name}: a guess has a better {score.name!r} than the true claim"
         require(score.gain is None or score.gain >= 0, message)
-        for other in (*score.blinds.values(), *score.references.values()):
+        for other in (*score.uninformed.values(), *score.references.values()):
             better = score.better == "lower"
             require(other >= score.value if better else other <= score.value, message)
 
@@ -137,7 +137,7 @@ def guesses_are_scored_like_claims(checks: QuestionChecks) -> None:
     truth, guesses = truth_and_guesses(checks, COUNTS_BEFORE, COUNTS, AUXILIARY)
     scores = _by_name(scorer, scorer.score(truth, truth, guesses))
     for guesses_of_kind, kind in (
-        (guesses.uninformed, "blinds"),
+        (guesses.uninformed, "uninformed"),
         (guesses.informed, "references"),
     ):
         for name, guess in guesses_of_kind.items():

@@ -103,7 +103,8 @@ def mean_guess_score(
     """Return the mean score of a guess or reference that the claims were compared with."""
     findings = select_findings(audit, finding_filter)
     values = [
-        {**one.blinds, **one.references}[guess] for one in _scores(audit, finding_filter, score)
+        {**one.uninformed, **one.references}[guess]
+        for one in _scores(audit, finding_filter, score)
     ]
     return _measure(findings, score).cut(mean_over_findings(findings, values))
 

@@ -48,10 +48,10 @@ def test_both_scores_have_the_majority_and_uniform_guesses() -> None:
     # Three known users are young, one is old: with 1 added each, 4/6 and 2/6. The truth is old.
     got = scores(claim(0.25))
     assert got["accuracy"].value == 1
-    assert dict(got["accuracy"].blinds) == {"majority": 0, "uniform": 0.5}
+    assert dict(got["accuracy"].uninformed) == {"majority": 0, "uniform": 0.5}
     assert got["log_loss"].value == pytest.approx(-log(0.75))
-    assert got["log_loss"].blinds["majority"] == pytest.approx(-log(2 / 6))
-    assert got["log_loss"].blinds["uniform"] == pytest.approx(log(2))
+    assert got["log_loss"].uninformed["majority"] == pytest.approx(-log(2 / 6))
+    assert got["log_loss"].uninformed["uniform"] == pytest.approx(log(2))
     assert got["log_loss"].better == "lower"
 
 
@@ -69,11 +69,11 @@ def test_a_true_value_that_is_not_claimed_comes_last_and_counts_as_wrong() -> No
     assert true.numbers() == (0, 0, 1)
     got = scores(claim(0.5), target=1)
     assert got["accuracy"].value == 0
-    assert got["accuracy"].blinds["uniform"] == pytest.approx(1 / 3)
+    assert got["accuracy"].uninformed["uniform"] == pytest.approx(1 / 3)
 
 
 def test_without_known_users_the_only_guess_is_uniform() -> None:
-    assert scores(claim(0.5), people=KnownUsers())["accuracy"].blinds.keys() == {"uniform"}
+    assert scores(claim(0.5), people=KnownUsers())["accuracy"].uninformed.keys() == {"uniform"}
 
 
 def test_refuses_an_attribute_missing_from_the_truth_and_lists_the_others() -> None:

@@ -39,8 +39,8 @@ def test_scores_the_rank_of_the_true_user_beside_a_random_order() -> None:
     # 1/8) / 8 = 2.717857 / 8.
     got = scores(claim(0.9, 0.1, 0.7, 0.2, 0.3, 0.0, 0.0, 0.0))
     assert [got[name].value for name in ("top1", "top5", "reciprocal_rank")] == [0, 1, 0.5]
-    blinds = [got[name].best_uninformed for name in ("top1", "top5", "reciprocal_rank")]
-    assert blinds == pytest.approx([1 / 8, 5 / 8, 2.717857 / 8])
+    uninformed = [got[name].best_uninformed for name in ("top1", "top5", "reciprocal_rank")]
+    assert uninformed == pytest.approx([1 / 8, 5 / 8, 2.717857 / 8])
     assert list(got) == ["top1", "top5", "reciprocal_rank"]
 
 

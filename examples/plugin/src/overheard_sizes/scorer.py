@@ -51,20 +51,20 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         self, claim: LargerHalf, truth: LargerHalf, guesses: Guesses[LargerHalf]
     ) -> tuple[Score, ...]:
         """Score a claim: lower is better for the Brier score, higher for the hit."""
-        blinds = guesses.uninformed.items()
+        uninformed = guesses.uninformed.items()
         return (
             Score(
                 "brier",
                 _brier(claim, truth),
                 "lower",
-                {name: _brier(guess, truth) for name, guess in blinds},
+                {name: _brier(guess, truth) for name, guess in uninformed},
                 {},
             ),
             Score(
                 "hit",
                 _hit(claim, truth),
                 "higher",
-                {name: _hit(guess, truth) for name, guess in blinds},
+                {name: _hit(guess, truth) for name, guess in uninformed},
                 {},
             ),
         )

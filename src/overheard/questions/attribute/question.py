@@ -160,8 +160,8 @@ def _balanced_accuracy_rows(comparison: ControlledFindings, seed: Seed) -> list[
         else {}
     )
     value = bootstrap_mean([run.balanced_accuracy() for run in runs], seed.child("balanced"))
-    blind = {"always the same": _mean(1 / run.correct.shape[1] for run in runs)}
-    return [comparison.make_row("balanced_accuracy", "higher", value, blind, references)]
+    uninformed = {"always the same": _mean(1 / run.correct.shape[1] for run in runs)}
+    return [comparison.make_row("balanced_accuracy", "higher", value, uninformed, references)]
 
 
 def _mean(values: Iterable[float]) -> float:

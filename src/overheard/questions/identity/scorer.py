@@ -96,21 +96,23 @@ class IdentityScorer(Scorer[Identity]):
             if len(candidate_users) > TOP_K:
                 ranks.insert(1, ("top5", _hit_within(TOP_K)))
             for name, measure in ranks:
-                blinds = {
+                uninformed = {
                     guess_name: _rank_score(guess, true_name, measure)
                     for guess_name, guess in guesses.uninformed.items()
                 }
                 scores.append(
-                    Score(name, _rank_score(claim, true_name, measure), "higher", blinds, {})
+                    Score(
+                        name, _rank_score(claim, true_name, measure), "higher", uninformed, {}
+                    )
                 )
         if claim.unseen is not None:
-            blinds = {
+            uninformed = {
                 name: _squared_error(guess.unseen, true_name not in candidate_users)
                 for name, guess in guesses.uninformed.items()
                 if guess.unseen is not None
             }
             error = _squared_error(claim.unseen, true_name not in candidate_users)
-            scores.append(Score("unseen", error, "lower", blinds, {}))
+            scores.append(Score("unseen", error, "lower", uninformed, {}))
         return tuple(scores)
 
 

@@ -104,8 +104,8 @@ class MembershipScorer(Scorer[Membership]):
             if len(non_members) * rate >= 1:
                 values[name] = (_true_positive_rate(members, non_members, rate), rate)
         return tuple(
-            Score(name, value, "higher", {"a coin": blind}, {})
-            for name, (value, blind) in values.items()
+            Score(name, value, "higher", {"a coin": uninformed}, {})
+            for name, (value, uninformed) in values.items()
         )
 
 

@@ -75,9 +75,11 @@ class SameSenderScorer(Scorer[SameSender]):
         """
         if not 0 < float(truth.scores.sum()) < len(truth.others):
             return ()
-        blinds = {name: _precision(guess, truth) for name, guess in guesses.uninformed.items()}
+        uninformed = {
+            name: _precision(guess, truth) for name, guess in guesses.uninformed.items()
+        }
         value = _precision(claim, truth)
-        return (Score("average_precision", value, "higher", blinds, {}),)
+        return (Score("average_precision", value, "higher", uninformed, {}),)
 
 
 def _precision(claim: SameSender, truth: SameSender) -> float:

@@ -208,9 +208,9 @@ def _read_attributes(one: PanelRun) -> Iterator[ReproducedValue]:
                 place = label, "balanced_accuracy"
                 yield rows.value(f"{name}_balanced", f"{words}mean over values", place)
                 row = rows.find(label, "accuracy")
-                if not is_joint and row is not None and row.blind is not None:
+                if not is_joint and row is not None and row.best_uninformed is not None:
                     described = f"{attribute}, the best uninformed guess"
-                    yield one.value(f"{key}_{attribute}_blind", described, row.blind)
+                    yield one.value(f"{key}_{attribute}_blind", described, row.best_uninformed)
             case ReidentifyJointly(attribute=str(attribute)):
                 published = PUBLISHED.number("table4", attribute, "identity_joint")
                 words = f"identity, jointly with {attribute}, top-1"

@@ -467,7 +467,7 @@ class ResultRows:
             ()
             if row is None
             else (
-                ("chance", row.blind, "a random order"),
+                ("chance", row.best_uninformed, "a random order"),
                 (
                     "iid_control",
                     row.references.get(CONTROL_NAME),

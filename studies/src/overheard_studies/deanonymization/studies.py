@@ -166,12 +166,12 @@ def iid(scenarios: Scenarios = (BLOGS, WISDM), reduced: Scenarios = (QUICK_SCENA
             place = label, "control_excess"
             yield rows.value(f"{name}_control", f"{words}: {control}", place)
             excess, row = rows.find(*place), rows.find(label, PRECISION)
-            if excess is None or row is None or not row.blind:
+            if excess is None or row is None or not row.best_uninformed:
                 continue
             yield one.value(
                 f"{name}_times_chance",
                 f"{words}: IID control divided by a random order (published: PIPA)",
-                row.references[CONTROL_NAME] / row.blind,
+                row.references[CONTROL_NAME] / row.best_uninformed,
                 PUBLISHED.number("text", "iid_times_chance") if source == "shadow" else None,
                 "higher",
             )

@@ -110,7 +110,7 @@ def mean_published_guess_score(users: Sequence[PublishedUser], score: str, guess
     values = []
     for user in users:
         one = score_published_claim(user, score)
-        values.append({**one.blinds, **one.references}[guess])
+        values.append({**one.uninformed, **one.references}[guess])
     return sum(values) / len(values)
 
 

@@ -44,9 +44,9 @@ def read_summary(one: PanelRun, *scores: str) -> Iterator[ReproducedValue]:
             name, words = f"{one.key}_{row.arm}_{row.attack}_{row.score}", row.score
             words = f"{row.arm}; {row.attack}: {row.score.replace('_', ' ')}"
             yield one.value(name.replace(" ", "_"), words, row.value, None, row.better)
-            if row.blind is not None:
+            if row.best_uninformed is not None:
                 guess = f"{words}, an uninformed guess"
-                yield one.value(f"{name}_guess".replace(" ", "_"), guess, row.blind)
+                yield one.value(f"{name}_guess".replace(" ", "_"), guess, row.best_uninformed)
     for arm in one.plan.arms:
         words = f"{arm.name}; accuracy of the last model"
         accuracy = final_accuracy(one.audit, arm.name)

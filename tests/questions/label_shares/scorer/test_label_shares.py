@@ -138,14 +138,14 @@ def test_null_precision_has_no_uninformed_guess() -> None:
     got = scores(claim, shares(0.5, 0.5, 0.0))
     assert got["null_precision"].best_uninformed is None
     # The uninformed guess claims none of the absent labels.
-    assert got["null_recall"].blinds == {"uniform": 0.0}
+    assert got["null_recall"].uninformed == {"uniform": 0.0}
     assert got["null_exact"].gain == 1.0
 
 
 def test_distances_have_the_uniform_guess_and_the_true_support_as_references() -> None:
     got = scores(shares(0.5, 0.5, 0.0, 0.0), shares(0.75, 0.25, 0.0, 0.0))
     # Uniform: 0.5 + 0 + 0.25 + 0.25. The claim is the guess on the support: 0.25 + 0.25.
-    assert got["l1"].blinds == {"uniform": pytest.approx(1.0)}
+    assert got["l1"].uninformed == {"uniform": pytest.approx(1.0)}
     assert got["l1"].gain == pytest.approx(0.5)
     assert got["l1"].references == {"uniform on the true support": pytest.approx(0.5)}
 
@@ -156,7 +156,10 @@ def test_known_auxiliary_shares_are_an_uninformed_guess() -> None:
     guesses = SCORER.guesses(truth, Knowledge(classes=2, auxiliary=auxiliary))
     l1 = SCORER.score(shares(0.5, 0.5), truth, guesses)[0]
     # Three of four auxiliary examples have label 0: exactly the truth.
-    assert l1.blinds == {"uniform": pytest.approx(0.5), "auxiliary prior": pytest.approx(0.0)}
+    assert l1.uninformed == {
+        "uniform": pytest.approx(0.5),
+        "auxiliary prior": pytest.approx(0.0),
+    }
     assert l1.gain == pytest.approx(-0.5)
 
 

@@ -64,7 +64,7 @@ def test_absence_probabilities_get_a_brier_score() -> None:
     brier = scores(claim)["null_brier"]
     assert brier.value == pytest.approx((0.01 + 0 + 0.25 + 1) / 4)
     # A probability of 0.5 always scores 0.25.
-    assert brier.blinds == {"uniform": 0.25}
+    assert brier.uninformed == {"uniform": 0.25}
     assert brier.gain == pytest.approx(0.25 - 0.315)
 
 

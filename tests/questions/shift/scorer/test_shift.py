@@ -198,7 +198,7 @@ def test_without_a_shift_there_is_only_the_false_alarm() -> None:
     assert raised.keys() == {"false_alarm"}
     assert raised["false_alarm"].value == 1.0
     assert raised["false_alarm"].references == {"stated": 0.05}
-    assert raised["false_alarm"].blinds == {}
+    assert raised["false_alarm"].uninformed == {}
     assert scores(shift_of(evidence()), NOTHING)["false_alarm"].value == 0.0
 
 
@@ -247,10 +247,12 @@ def test_scores_the_risen_share_and_its_interval() -> None:
     # Label 0 rose, from .2 to .6. Claimed .5 with a deviation of .1: .5 +- 1.645 * .1.
     got = scores(shift_of(after=(0.5, 0.2, 0.2, 0.1), deviation=0.1))
     assert got["risen_error"].value == pytest.approx(0.1)
-    assert got["risen_error"].blinds == {"no change": pytest.approx(0.35)}  # equal shares: .25
+    assert got["risen_error"].uninformed == {
+        "no change": pytest.approx(0.35)
+    }  # equal shares: .25
     assert got["risen_error"].references == {"as before": pytest.approx(0.4)}
     assert got["risen_coverage"].value == 1.0
-    assert got["risen_coverage"].blinds == {}
+    assert got["risen_coverage"].uninformed == {}
     sure = scores(shift_of(after=(0.5, 0.2, 0.2, 0.1), deviation=0.05))
     assert sure["risen_coverage"].value == 0.0  # .5 + .08 < .6
 
@@ -260,7 +262,7 @@ def test_coverage_counts_the_labels_inside_their_intervals() -> None:
     got = scores(shift_of(change=(0.1, -0.1, -0.2, 0.1), deviation=0.1))
     assert got["coverage"].value == pytest.approx(0.5)
     assert got["width"].value == pytest.approx(2 * 1.6449 * 0.1, abs=1e-4)
-    assert got["coverage"].blinds == got["width"].blinds == {}
+    assert got["coverage"].uninformed == got["width"].uninformed == {}
 
 
 def test_a_perfect_claim_has_perfect_scores() -> None:
@@ -288,7 +290,7 @@ def test_the_auxiliary_shares_are_a_guess_at_the_new_shares() -> None:
         if score.name == "risen_error"
     )
     assert score.value == pytest.approx(0.0, abs=1e-6)
-    assert score.blinds["auxiliary prior"] == pytest.approx(0.15)  # .75 for .6
+    assert score.uninformed["auxiliary prior"] == pytest.approx(0.15)  # .75 for .6
 
 
 def test_refuses_a_claim_with_another_number_of_labels() -> None:

@@ -24,7 +24,7 @@ def rows(findings: list[Finding]) -> dict[str, ScoreRow]:
 
 def test_shifts_that_peak_above_all_controls_have_an_auc_of_one() -> None:
     got = rows(peak_findings([5, 6, 7, 8], [1, 2, 3, 4]))["auc"]
-    assert (got.value.mean, got.blind) == (1.0, 0.5)
+    assert (got.value.mean, got.best_uninformed) == (1.0, 0.5)
     assert got.gain.mean == 0.5
     assert got.gain.low > 0
     assert (got.seeds, got.targets, got.rounds, got.question) == (4, 1, ROUNDS, "shift")
@@ -54,7 +54,7 @@ def test_power_needs_enough_controls() -> None:
     enough = rows(peak_findings([50.0] * 19, list(map(float, range(19)))))
     assert not {"power_at_5", "power_at_1"} & some.keys()
     assert enough["power_at_5"].value.mean == 1.0
-    assert enough["power_at_5"].blind == 0.05
+    assert enough["power_at_5"].best_uninformed == 0.05
     assert "power_at_1" not in enough
 
 
@@ -78,7 +78,7 @@ def test_counts_detections_early_alarms_and_false_alarms() -> None:
         ]
     )
     assert got["detection_rate"].value.mean == pytest.approx(2 / 4)
-    assert got["detection_rate"].blind == pytest.approx(0.1)
+    assert got["detection_rate"].best_uninformed == pytest.approx(0.1)
     assert got["false_alarm_rate"].value.mean == pytest.approx(2 / 4)
     assert dict(got["false_alarm_rate"].references) == {"stated": pytest.approx(0.1)}
     assert got["false_alarm_rate"].gain is None

@@ -72,7 +72,7 @@ def scores_of(claim: Words, known: Knowledge) -> dict[str, tuple[float, dict[str
     scorer = WordsScorer()
     true = scorer.true_claim(TRUTH, client(0), (0, 1), claim)
     scores = scorer.score(claim, true, scorer.guesses(true, known))
-    return {one.name: (one.value, dict(one.blinds)) for one in scores}
+    return {one.name: (one.value, dict(one.uninformed)) for one in scores}
 
 
 def test_rare_words_alone_count_for_the_headline():
@@ -91,13 +91,13 @@ def test_rare_words_alone_count_for_the_headline():
 def test_guess_ranks_words_by_public_text():
     public = Examples(torch.tensor([[3, 4, 0], [3, 0, 0]]), torch.zeros(2, dtype=torch.int64))
     known = Knowledge(2, auxiliary=public, facts=Facts(WORDS))
-    blinds = scores_of(ASKED, known)["word_precision"][1]
+    uninformed = scores_of(ASKED, known)["word_precision"][1]
     # b, then c, then a among eight that tie.
     harmonic = sum(1 / rank for rank in range(3, 11))
-    assert blinds["public text"] == pytest.approx((1 + 1 + 3 * harmonic / 8) / 3)
-    assert list(blinds) == ["public text", "any order"]
+    assert uninformed["public text"] == pytest.approx((1 + 1 + 3 * harmonic / 8) / 3)
+    assert list(uninformed) == ["public text", "any order"]
     # Three of ten words in any order: (H + 2 (10 - H) / 9) / 10 for H = 1 + 1/2 + .. + 1/10.
-    assert blinds["any order"] == pytest.approx((2.92897 + 2 * 7.07103 / 9) / 10, abs=1e-5)
+    assert uninformed["any order"] == pytest.approx((2.92897 + 2 * 7.07103 / 9) / 10, abs=1e-5)
     assert list(scores_of(ASKED, Knowledge(2))["word_precision"][1]) == ["any order"]
 
 

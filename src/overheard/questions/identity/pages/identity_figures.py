@@ -104,12 +104,13 @@ def _cmc_panel(attacks: Sequence[_RankedAttack], title: str) -> Panel:
         )
         for index, attack in enumerate(attacks)
     ]
-    blind = ChartLine(0, x, [100 * length / users for length in lengths])
+    uninformed = ChartLine(0, x, [100 * length / users for length in lengths])
     x_axis = Axis("number of guesses", 1.0, max(2.0, x[-1]))
     y_axis = Axis("true user among the guesses, %", 0.0, 103.0)
     label = f"True user among the first guesses: {title}"
     return Panel(
-        "True user among the first guesses", lines_chart(lines, blind, x_axis, y_axis, label)
+        "True user among the first guesses",
+        lines_chart(lines, uninformed, x_axis, y_axis, label),
     )
 
 
@@ -139,9 +140,9 @@ def _open_set_panels(attacks: Sequence[_RankedAttack], title: str) -> list[Panel
     y_axis = Axis("known users identified, %", 0.0, 103.0)
     x_axis = Axis("false positives among unknown users, %", 0.0, 100.0)
     users = len(attacks[0].rankings[0].users)
-    blind = ChartLine(0, percents, [rate / users for rate in percents])
+    uninformed = ChartLine(0, percents, [rate / users for rate in percents])
     label = f"Known users identified if some targets come from unknown users: {title}"
-    return [Panel("With unknown users", lines_chart(lines, blind, x_axis, y_axis, label))]
+    return [Panel("With unknown users", lines_chart(lines, uninformed, x_axis, y_axis, label))]
 
 
 def _table_columns(attacks: Sequence[_RankedAttack]) -> ExtraColumns:

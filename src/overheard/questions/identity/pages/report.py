@@ -142,9 +142,8 @@ def _precision_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     return (
         "If all targets are ranked by how likely they come from a given user, the mean average "
         f"precision is {format_percent(row.value.mean)}{_interval(row)}. A random order "
-        "reaches "
-        f"{format_percent(row.blind)}, so the result is {format_number(times.value.mean)} "
-        "times chance.",
+        f"reaches {format_percent(row.best_uninformed)}, so the result is "
+        f"{format_number(times.value.mean)} times chance.",
     )
 
 

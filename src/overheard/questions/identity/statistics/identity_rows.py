@@ -211,7 +211,7 @@ def _open_set_rows(
             detection_identification_rate(split, float(FALSE_POSITIVE_PERCENT))
             for split in controls
         )
-    blind = _mean(
+    uninformed = _mean(
         len(split.unknown_evidence)
         * FALSE_POSITIVE_PERCENT
         // 100
@@ -222,7 +222,7 @@ def _open_set_rows(
     value = estimate_identification_rate(
         [split for _, split in splits], float(FALSE_POSITIVE_PERCENT), seed.child("open")
     )
-    guess = {"a random order, an alarm at random": blind}
+    guess = {"a random order, an alarm at random": uninformed}
     return [
         place.make_row(
             f"dir_at_{FALSE_POSITIVE_PERCENT}_percent", "higher", value, guess, references

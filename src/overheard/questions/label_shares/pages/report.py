@@ -158,12 +158,12 @@ class LabelSharesPages(QuestionPages):
 
 def _worst_class_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     row = attack_result.rows_by_score.get(WORST_CLASS_ERROR)
-    if row is None or row.blind is None:
+    if row is None or row.best_uninformed is None:
         return ()
     measure = MEASURES[WORST_CLASS_ERROR]
     return (
         f"On the label with the largest error it is off by {measure.format(row.value.mean)}; "
-        f"a guess is off by {measure.format(row.blind)}.",
+        f"a guess is off by {measure.format(row.best_uninformed)}.",
     )
 
 

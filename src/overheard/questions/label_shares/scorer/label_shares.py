@@ -313,7 +313,9 @@ class LabelSharesScorer(Scorer[LabelShares]):
         """
         exact = to_float64(truth, truth)
         claimed = to_float64(claim, truth)
-        blind = {name: to_float64(guess, truth) for name, guess in guesses.uninformed.items()}
+        uninformed = {
+            name: to_float64(guess, truth) for name, guess in guesses.uninformed.items()
+        }
         told = {name: to_float64(guess, truth) for name, guess in guesses.informed.items()}
         scores = []
         for yardstick in YARDSTICKS:
@@ -324,7 +326,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
                         yardstick.name,
                         value,
                         yardstick.better,
-                        yardstick.measure_each(blind, exact),
+                        yardstick.measure_each(uninformed, exact),
                         yardstick.measure_each(told, exact),
                     )
                 )

@@ -96,7 +96,7 @@ def _true_positive_sentences(
         f"{_rate_text(rate)} false positives "
         f"(95{SPACE}% interval "
         f"{_intervals(attack_result, name, rates.true_positive_rates[name])}; "
-        f"guessing {format_percent(attack_result.rows_by_score[name].blind)})"
+        f"guessing {format_percent(attack_result.rows_by_score[name].best_uninformed)})"
         for rate, name in scored
     ]
     rate, name = scored[-1]
@@ -116,7 +116,7 @@ def _accuracy_sentence(attack_result: AttackResult, rates: RecordRates) -> str:
         f"{format_percent(row.value.mean)} of "
         f"the records correctly, averaged over members and non-members (95{SPACE}% interval "
         f"{_intervals(attack_result, ACCURACY, rates.accuracy)}; "
-        f"guessing {format_percent(row.blind)}). "
+        f"guessing {format_percent(row.best_uninformed)}). "
         "Intervals "
         "over records treat the records of one client as independent, given its model."
     )

@@ -275,9 +275,9 @@ def _direction_sentence(attack_result: AttackResult) -> tuple[str, ...]:
     )
     error = attack_result.rows_by_score.get("risen_error")
     if error is None:
-        return (f"{correct} (guessing: {format_percent(right.blind)}).",)
+        return (f"{correct} (guessing: {format_percent(right.best_uninformed)}).",)
     size = MEASURES["risen_error"].format(error.value.mean)
-    guess = MEASURES["risen_error"].format(error.blind)
+    guess = MEASURES["risen_error"].format(error.best_uninformed)
     return (
         f"{correct}. Its estimate of their share after the shift is off by {size} (guessing: "
         f"{guess}).",
@@ -309,7 +309,11 @@ class _DetectionColumn:
             return [NO_NUMBER] * len(self.heads())
         measure = MEASURES[self.score]
         # Without an uninformed guess, the rate that the claim itself states.
-        guess = next(iter(row.references.values()), None) if row.blind is None else row.blind
+        guess = (
+            next(iter(row.references.values()), None)
+            if row.best_uninformed is None
+            else row.best_uninformed
+        )
         return [
             _with_interval(row.value, measure),
             *([measure.format(guess)] if self.guess_head else []),

@@ -278,15 +278,15 @@ class ShiftScorer(Scorer[Shift]):
                 )
         no_change = torch.zeros(knowledge.classes, dtype=torch.float64)
         uniform = torch.full_like(no_change, 1 / len(no_change))
-        blind = {
+        uninformed = {
             "no change": Shift(Timeline(), _exact_estimate(no_change), _exact_estimate(uniform))
         }
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:
-            blind["auxiliary prior"] = Shift(
+            uninformed["auxiliary prior"] = Shift(
                 Timeline(), shares_after=_exact_estimate(prior.to(no_change))
             )
-        return blind
+        return uninformed
 
     def informed_guesses(self, truth: Shift) -> Mapping[str, Shift]:
         """Return a guess that knows the shares before the shift and repeats them."""

@@ -108,10 +108,10 @@ class _PairedCell:
         score: str,
         better: Better,
         value: Estimate,
-        blinds: Mapping[str, float] = NO_REFERENCES,
+        uninformed: Mapping[str, float] = NO_REFERENCES,
         references: Mapping[str, float] = NO_REFERENCES,
     ) -> ScoreRow:
-        blind = max(blinds.values()) if blinds else None
+        best = max(uninformed.values()) if uninformed else None
         return ScoreRow(
             arm=self.cell.arm,
             observers=self.cell.observers,
@@ -121,10 +121,10 @@ class _PairedCell:
             score=score,
             better=better,
             value=value,
-            blinds=blinds,
+            uninformed=uninformed,
             references=references,
-            blind=blind,
-            gain=None if blind is None else convert_estimate(value, 1.0, -blind),
+            best_uninformed=best,
+            gain=None if best is None else convert_estimate(value, 1.0, -best),
             targets=len({pair.target for pair in self.run_pairs}),
             seeds=len({pair.seed for pair in self.run_pairs}),
         )
@@ -190,9 +190,9 @@ def _detection_rows(place: _PairedCell, alarmed: Sequence[RunPair]) -> list[Scor
         if pair.shifted.alarm is not None and pair.shifted.alarm >= pair.since
     ]
     stated = _mean_stated_rate([pair.shifted for pair in alarmed])
-    blinds = {} if stated is None else {"an alarm at random": stated}
+    uninformed = {} if stated is None else {"an alarm at random": stated}
     detected = estimate_proportion(float(len(delays)), len(alarmed))
-    rows = [place.row("detection_rate", "higher", detected, blinds)]
+    rows = [place.row("detection_rate", "higher", detected, uninformed)]
     if delays:
         rows.append(place.row("median_delay", "lower", estimate_median(delays)))
     return rows

@@ -145,7 +145,7 @@ def _named_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
     return (
         f"Of the first 100 rare words that {observers} can list for a client, or of as many "
         f"as the client used, {measure.format(row.value.mean)} are correct; "
-        f"guessing: {measure.format(row.blind)}.",
+        f"guessing: {measure.format(row.best_uninformed)}.",
     )
 
 
@@ -245,15 +245,15 @@ def _threat_figure(
     ]
     longest = max(len(one) for one in shares)
     row = attacks[0].rows_by_score.get(GUESSED)
-    guess = None if row is None else row.blind
-    blind = (
+    guess = None if row is None else row.best_uninformed
+    uninformed = (
         None
         if guess is None
         else ChartLine(0, (1.0, float(longest)), (100 * guess, 100 * guess))
     )
     chart = lines_chart(
         lines,
-        blind,
+        uninformed,
         Axis("words listed", 1.0, max(2.0, float(longest))),
         Axis("used by the client, %", 0.0, 103.0),
         f"Used words among the first listed: {where}",
