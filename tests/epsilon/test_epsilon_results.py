@@ -87,7 +87,7 @@ def test_an_epsilon_per_round_is_compared_per_round_and_does_not_bound_the_run()
     per_round = replace(LOCAL, noise_multiplier=10.0, stated=1.0, stated_for="round")
     long = RunParameters(400, 1.0)
     line = server_result(audit_of(per_round, run=long))
-    assert line.verdict == "unasked"
+    assert line.verdict == "not tested"
     assert line.upper_bound is not None
     assert line.upper_bound > 10
     per_run = replace(per_round, stated_for="run")
@@ -98,18 +98,18 @@ def test_noise_at_the_server_covers_readers_of_models_but_not_the_server() -> No
     server, readers = epsilon_results(audit_of(CENTRAL, noisy_finding(4.0)))
     assert (server.observers, server.verdict, server.upper_bound) == (
         (SERVER,),
-        "uncovered",
+        "outside guarantee",
         inf,
     )
     assert server.lower_bound is not None
-    assert (readers.observers, readers.verdict) == ((), "unasked")
+    assert (readers.observers, readers.verdict) == ((), "not tested")
     assert readers.upper_bound == pytest.approx(2.01, abs=0.1)
 
 
 def test_an_audited_client_replaces_the_readers_of_models() -> None:
     with_client = audit_of(CENTRAL, noisy_finding(4.0, observers=(client(1),)))
     assert [(line.observers, line.verdict) for line in epsilon_results(with_client)] == [
-        ((SERVER,), "uncovered"),
+        ((SERVER,), "outside guarantee"),
         ((client(1),), "holds"),
     ]
 
@@ -157,12 +157,15 @@ def test_a_mechanism_that_no_accounting_covers_is_not_called_false() -> None:
 def test_an_unmeasured_claim_never_holds() -> None:
     finding = noisy_finding(1.0)
     refused = Refusal(finding.cell, client(0), ("an update of the target",))
-    assert server_result(audit_of(LOCAL)).verdict == "unasked"
+    assert server_result(audit_of(LOCAL)).verdict == "not tested"
     of_senders = replace(refused, cell=replace(finding.cell, question="same_sender"))
-    assert server_result(audit_of(LOCAL, refusals=(of_senders,))).verdict == "unasked"
+    assert server_result(audit_of(LOCAL, refusals=(of_senders,))).verdict == "not tested"
     assert server_result(audit_of(LOCAL, refusals=(of_senders, refused))).verdict == "refused"
-    unlike = server_result(audit_of(LOCAL, finding, are_alike=False))
-    assert (unlike.verdict, unlike.lower_bound) == ("unlike", None)
+    not_exchangeable = server_result(audit_of(LOCAL, finding, are_alike=False))
+    assert (not_exchangeable.verdict, not_exchangeable.lower_bound) == (
+        "not exchangeable",
+        None,
+    )
     unchecked_finding = replace(finding, true=None)
     unchecked = server_result(audit_of(LOCAL, unchecked_finding))
     assert (unchecked.verdict, unchecked.lower_bound) == ("unchecked", None)

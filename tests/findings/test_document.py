@@ -133,16 +133,16 @@ INVALID_SUMMARY = {
 
 INVALID_EPSILON = {
     "an unknown verdict": (epsilon_row("kept"), "epsilon.0.verdict"),
-    "an epsilon below 0": (epsilon_row("unasked", ceiling=-1), "epsilon.0.ceiling"),
-    "a text for an epsilon": (epsilon_row("unasked", ceiling="2"), "epsilon.0.ceiling"),
+    "an epsilon below 0": (epsilon_row("not tested", ceiling=-1), "epsilon.0.ceiling"),
+    "a text for an epsilon": (epsilon_row("not tested", ceiling="2"), "epsilon.0.ceiling"),
     "a bound below 0": (
         epsilon_row(measured=bound(-0.1)),
         "epsilon.0.measured.guesses.at_least",
     ),
     "a delta of 1": (epsilon_row(delta=1), "epsilon.0.delta"),
     "a verdict that contradicts its numbers": (
-        epsilon_row("unasked", measured=bound(1)),
-        "epsilon.0: verdict 'unasked' contradicts",
+        epsilon_row("not tested", measured=bound(1)),
+        "epsilon.0: verdict 'not tested' contradicts",
     ),
     "a share above 1": (epsilon_row(sampling_rate=7.5), "epsilon.0.sampling_rate"),
     "more right guesses than guesses": (
@@ -416,9 +416,9 @@ def read(verdict: str, **changes: object) -> EpsilonRow:
 def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
     by_verdict = {
         "holds": 2.0,
-        "unasked": 2.0,
+        "not tested": 2.0,
         "refused": 2.0,
-        "unlike": 2.0,
+        "not exchangeable": 2.0,
         "unchecked": 2.0,
         "not confirmed": 2.0,
         "unaccounted": None,
@@ -427,7 +427,9 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
     assert read(verdict).guaranteed_epsilon == by_verdict.get(verdict, inf)
 
 
-@pytest.mark.parametrize("verdict", ["holds", "unasked", "refused", "unlike", "unchecked"])
+@pytest.mark.parametrize(
+    "verdict", ["holds", "not tested", "refused", "not exchangeable", "unchecked"]
+)
 def test_a_missing_ceiling_means_infinite_epsilon(verdict: str):
     assert read(verdict, ceiling=None).guaranteed_epsilon == inf
 
@@ -473,12 +475,12 @@ PROVEN = bound(2.5)
         ("violated", {"ceiling": None}),
         ("violated", {"measured": None}),
         ("contradicted", {"ceiling": 2.5}),
-        ("unasked", {"measured": PROVEN}),
+        ("not tested", {"measured": PROVEN}),
         ("refused", {"measured": PROVEN}),
-        ("unlike", {"measured": PROVEN}),
+        ("not exchangeable", {"measured": PROVEN}),
         ("unaccounted", {"ceiling": 2.0}),
         ("flawed", {"ceiling": 2.0}),
-        ("uncovered", {"ceiling": 2.0}),
+        ("outside guarantee", {"ceiling": 2.0}),
     ],
 )
 def test_refuses_a_verdict_that_contradicts_its_numbers(

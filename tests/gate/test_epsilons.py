@@ -45,10 +45,10 @@ BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
     "false": ("fail", "pass", "fail"),
     "not confirmed": ("pass", "pass", "inconclusive"),
     "flawed": ("fail", "pass", "fail"),
-    "uncovered": ("fail", "pass", "fail"),
-    "unasked": ("pass", "inconclusive", "inconclusive"),
+    "outside guarantee": ("fail", "pass", "fail"),
+    "not tested": ("pass", "inconclusive", "inconclusive"),
     "refused": ("pass", "inconclusive", "inconclusive"),
-    "unlike": ("pass", "inconclusive", "inconclusive"),
+    "not exchangeable": ("pass", "inconclusive", "inconclusive"),
     "unchecked": ("pass", "inconclusive", "inconclusive"),
     "unaccounted": ("inconclusive", "pass", "inconclusive"),
 }
@@ -61,7 +61,7 @@ def test_maps_each_epsilon_verdict_to_a_status(verdict: EpsilonVerdict):
 
 
 def test_a_guarantee_is_limited_and_reported_with_unit_and_delta():
-    now = told(epsilon_row("unasked"))
+    now = told(epsilon_row("not tested"))
     exact, less = rule({"guaranteed_at_most": 2.0}), rule({"guaranteed_at_most": 1.9})
     assert only(exact, now).status == "pass"
     verdict = only(less, now)
@@ -73,7 +73,7 @@ def test_a_guarantee_is_limited_and_reported_with_unit_and_delta():
 
 def test_infinite_epsilon_fails_and_unknown_epsilon_is_inconclusive():
     enormous = rule({"guaranteed_at_most": 1e300})
-    verdict = only(enormous, told(epsilon_row("unasked", ceiling=None)))
+    verdict = only(enormous, told(epsilon_row("not tested", ceiling=None)))
     assert (verdict.status, verdict.figure_text) == ("fail", "")
     assert verdict.why == "nothing is guaranteed: its settings give no finite epsilon"
     unknown = only(enormous, told(epsilon_row("unaccounted")))
@@ -89,7 +89,7 @@ def test_a_proven_epsilon_is_limited_and_reported_with_its_attack():
     assert (verdict.limit, verdict.why) == ("proven at most 0.4", "by peek")
 
 
-@pytest.mark.parametrize("verdict", ["flawed", "uncovered", "false", "unaccounted"])
+@pytest.mark.parametrize("verdict", ["flawed", "outside guarantee", "false", "unaccounted"])
 def test_an_unmeasured_epsilon_is_inconclusive(verdict: str):
     said = only(rule(PROVEN), told(epsilon_row(verdict, measured=None)))
     assert said.status == "inconclusive"
@@ -124,7 +124,7 @@ def test_says_why_a_claim_is_not_confirmed_and_of_how_many_rounds_it_is():
 def test_checks_all_rows_that_match_the_rule():
     now = told(
         epsilon_row(),
-        epsilon_row("uncovered", defense="DpFedavg()"),
+        epsilon_row("outside guarantee", defense="DpFedavg()"),
         epsilon_row(defense="DpFedavg()", observers=[]),
         epsilon_row("violated", observers=["server", "client/0"]),
         epsilon_row("false", arm="more"),
@@ -144,7 +144,7 @@ def test_checks_all_rows_that_match_the_rule():
 
 
 def test_readers_of_the_models_only_must_be_named():
-    now = told(epsilon_row(), epsilon_row("unasked", observers=[]))
+    now = told(epsilon_row(), epsilon_row("not tested", observers=[]))
     assert statuses(rule(CLAIMS), now) == ["pass"]
     assert statuses(rule(CLAIMS, observers=[]), now) == ["inconclusive"]
     assert statuses(rule(GUARANTEED, observers=[]), now) == ["pass"]

@@ -70,16 +70,16 @@ REPORTED: dict[str, tuple[Callable[[], Audit], tuple[Status, Status, Status]]] =
         lambda: audit_of(replace(STRONG, bounded_at=None), noisy_finding(10.0, **FEW)),
         ("fail", "pass", "fail"),
     ),
-    "uncovered": (
+    "outside guarantee": (
         lambda: audit_of(DpFedavg(noise_multiplier=10.0).mechanism()),
         ("fail", "inconclusive", "fail"),
     ),
-    "unasked": (
+    "not tested": (
         lambda: audit_of(STRONG),
         ("pass", "inconclusive", "inconclusive"),
     ),
     "refused": (refused, ("pass", "inconclusive", "inconclusive")),
-    "unlike": (
+    "not exchangeable": (
         lambda: audit_of(STRONG, noisy_finding(10.0, **FEW), are_alike=False),
         ("pass", "inconclusive", "inconclusive"),
     ),

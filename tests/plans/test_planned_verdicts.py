@@ -127,7 +127,7 @@ def stated(compositions: str, examples: str = "20", clients: int = 5) -> str:
     )
 
 
-def unlike(clients: int) -> str:
+def disjoint_shares(clients: int) -> str:
     """Stated shares of clients that each have a label of their own."""
     rows = [[float(label == number) for label in range(10)] for number in range(clients)]
     return str(rows)
@@ -135,8 +135,8 @@ def unlike(clients: int) -> str:
 
 def test_an_observer_is_no_target() -> None:
     # 5 clients with stated shares have 120 orders, the 4 that do not observe 24.
-    assert missing("decaf", stated(unlike(5))) == ()
-    (sentence,) = missing("decaf", stated(unlike(5)), observers=("server", "client/0"))
+    assert missing("decaf", stated(disjoint_shares(5))) == ()
+    (sentence,) = missing("decaf", stated(disjoint_shares(5)), observers=("server", "client/0"))
     assert sentence.endswith("plan is 0.042, and 0.025 is needed: take 6 clients.")
     assert len(missing("decaf", recorded=5, observers=("server", "client/0"))) == 1
     assert missing("decaf", recorded=6, observers=("server", "client/0")) == ()
@@ -144,7 +144,7 @@ def test_an_observer_is_no_target() -> None:
 
 def test_clients_that_are_never_sampled_are_no_targets() -> None:
     # 4 of 8 clients are sampled in a round: in one round 24 orders, in two more than enough.
-    eight = stated(unlike(8), clients=8)
+    eight = stated(disjoint_shares(8), clients=8)
     assert missing("decaf", eight, rounds=2, participation=0.5) == ()
     (sentence,) = missing("decaf", eight, rounds=1, participation=0.5)
     assert "p-value of this plan is 0.042" in sentence

@@ -14,7 +14,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.defenses._clipping import clip_update
 from overheard.defenses._gaussian import draw_gaussian
 
-UNCOVERED = (
+OUTSIDE_GUARANTEE = (
     "the server is trusted: it reads clipped updates without noise, and metrics in clear text; "
     "example counts are not sent"
 )
@@ -132,5 +132,5 @@ class DpFedavg(Defense):
             "Gaussian mechanism at the server on the mean of equally weighted updates, clip "
             f"{self.clip:g} (L2, whole update), noise multiplier {self.noise_multiplier:g}, "
             f"{sampling}, {run.rounds} rounds, accountant {accountant}; "
-            f"{UNCOVERED}"
+            f"{OUTSIDE_GUARANTEE}"
         )

@@ -101,9 +101,9 @@ def _epsilon_result(
         and _is_disproved(accounted.mechanism, tested, bound_at)
     )
     verdict = _verdict(accounted, observers, ceiling, bound, is_violated)
-    if verdict == "unasked" and findings:
-        verdict = "unlike" if checked else "unchecked"
-    elif verdict == "unasked" and any(
+    if verdict == "not tested" and findings:
+        verdict = "not exchangeable" if checked else "unchecked"
+    elif verdict == "not tested" and any(
         _is_membership_cell(one.cell, run.arm, observers) for one in audit.refusals
     ):
         verdict = "refused"
@@ -176,14 +176,14 @@ def _verdict(
     if accounted.mechanism.flaw:
         return "flawed"
     if not accounted.mechanism.covers(observers):
-        return "uncovered"
+        return "outside guarantee"
     if is_violated and bound is not None:
         return "violated" if isinstance(bound.evidence, GuessEvidence) else "contradicted"
     if accounted.claim in ("false", "not confirmed"):
         return accounted.claim
     if ceiling is None:
         return "unaccounted"
-    return "unasked" if bound is None else "holds"
+    return "not tested" if bound is None else "holds"
 
 
 def _is_disproved(

@@ -348,7 +348,8 @@ def _verdict(line: EpsilonResult) -> str:
     no_bound = "no upper bound is known" if is_recomputed else "not recomputed"
     words = {
         "flawed": f"guarantees nothing: {make_printable(line.accounted.mechanism.flaw)}",
-        "uncovered": "guarantees nothing against this observer, which reads unnoised values",
+        "outside guarantee": "guarantees nothing against this observer, which reads unnoised "
+        "values",
         "false": f"claim is false: no epsilon below {_lower_as_claimed(line)} is true for its "
         "settings",
         "not confirmed": f"claim not confirmed, may be true: {_doubt(line)}",
@@ -356,13 +357,21 @@ def _verdict(line: EpsilonResult) -> str:
         "contradicted": "contradicted if records are independent: attacks then prove a larger "
         f"epsilon{evidence}; use canaries",
         "holds": f"holds as far as measured{idle}{evidence}",
-        "unasked": "not measured: add data.candidates and a membership attack by this observer",
+        "not tested": "not measured: add data.candidates and a membership attack by this "
+        "observer",
         "refused": "not measured: no membership attack could run",
-        "unlike": "no lower bound: members and non-members may differ in distribution; use "
+        "not exchangeable": "no lower bound: members and non-members may differ in "
+        "distribution; use "
         "canaries",
         "unchecked": "no lower bound: the ground truth does not say which records are members",
         "unaccounted": f"{no_bound}: {make_printable(line.accounted.doubt)}",
     }[line.verdict]
-    is_untested = line.verdict in ("holds", "unasked", "refused", "unlike", "unchecked")
+    is_untested = line.verdict in (
+        "holds",
+        "not tested",
+        "refused",
+        "not exchangeable",
+        "unchecked",
+    )
     is_true = is_untested and line.accounted.claim == "holds"
     return f"claim holds for its settings; {words}" if is_true else words

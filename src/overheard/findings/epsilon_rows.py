@@ -35,19 +35,19 @@ from overheard.findings.document_rows import (
 )
 
 EpsilonVerdict = Literal[
-    "flawed", "uncovered", "false", "violated", "contradicted", "not confirmed", "holds",
-    "unasked", "refused", "unlike", "unchecked", "unaccounted",
+    "flawed", "outside guarantee", "false", "violated", "contradicted", "not confirmed",
+    "holds", "not tested", "refused", "not exchangeable", "unchecked", "unaccounted",
 ]  # fmt: skip
-"""flawed: the mechanism guarantees nothing; uncovered: these observers read updates before the
-noise is added; false: the stated epsilon is below a lower bound of that of the settings; not
-confirmed: it is below an upper bound, and not below a lower one.
+"""flawed: the mechanism guarantees nothing; outside guarantee: these observers read updates
+before the noise is added; false: the stated epsilon is below a lower bound of that of the
+settings; not confirmed: it is below an upper bound, and not below a lower one.
 
 violated: attacks on canaries prove a larger epsilon than claimed. contradicted: attacks on
 other records prove a larger one if the records are independent. holds: none of these.
 
-The others mean that no claim was tested. unasked: no membership attack by these observers;
-refused: no such attack could run; unlike: members and non-members are not exchangeable;
-unchecked: the members are unknown.
+The others mean that no claim was tested. not tested: no membership attack by these
+observers; refused: no such attack could run; not exchangeable: members and non-members are not
+exchangeable; unchecked: the members are unknown.
 
 unaccounted: no epsilon is stated, and none was recomputed: the row's `doubt` says why."""
 
@@ -262,9 +262,9 @@ class EpsilonRow(DocumentPart):
     def _check_verdict(self) -> "EpsilonRow":
         at_least = None if self.measured is None else self.measured.at_least
         match self.verdict:
-            case "flawed" | "uncovered" | "unaccounted":
+            case "flawed" | "outside guarantee" | "unaccounted":
                 is_consistent = self.ceiling is None
-            case "unasked" | "refused" | "unlike" | "unchecked":
+            case "not tested" | "refused" | "not exchangeable" | "unchecked":
                 is_consistent = at_least is None
             case "violated" | "contradicted":
                 claimed = self.claimed if self.claimed_for == "run" else None

@@ -23,10 +23,10 @@ STATUSES: dict[EpsilonVerdict, Status] = {
     "false": "fail",
     "not confirmed": "inconclusive",
     "flawed": "fail",
-    "uncovered": "fail",
-    "unasked": "inconclusive",
+    "outside guarantee": "fail",
+    "not tested": "inconclusive",
     "refused": "inconclusive",
-    "unlike": "inconclusive",
+    "not exchangeable": "inconclusive",
     "unchecked": "inconclusive",
     "unaccounted": "inconclusive",
 }
@@ -41,11 +41,13 @@ REASONS: dict[EpsilonVerdict, str] = {
     "not confirmed": "the claimed epsilon is below an upper bound of that of its settings, and "
     "may be true",
     "flawed": "the mechanism guarantees nothing to any observer",
-    "uncovered": "the mechanism guarantees nothing to these observers, who read updates "
+    "outside guarantee": "the mechanism guarantees nothing to these observers, who read "
+    "updates "
     "before noise is added",
-    "unasked": "no membership attack by these observers: add data.candidates and such attacks",
+    "not tested": "no membership attack by these observers: add data.candidates and such "
+    "attacks",
     "refused": "no membership attack by these observers could run",
-    "unlike": "members and non-members may not be exchangeable: use canaries",
+    "not exchangeable": "members and non-members may not be exchangeable: use canaries",
     "unchecked": "the ground truth on membership is unknown",
     "unaccounted": "no upper bound of epsilon is known",
 }
@@ -201,7 +203,7 @@ def _judge_guarantee(verdict: RuleVerdict, row: EpsilonRow, limit: float) -> Rul
 
 def _judge_proof(verdict: RuleVerdict, row: EpsilonRow, limit: float) -> RuleVerdict:
     if row.measured is None:
-        is_told = row.verdict in {"unasked", "refused", "unlike", "unchecked"}
+        is_told = row.verdict in {"not tested", "refused", "not exchangeable", "unchecked"}
         return replace(verdict, why=REASONS[row.verdict] if is_told else UNMEASURED)
     figure = row.measured.at_least
     by = f"by {row.measured.attack}"

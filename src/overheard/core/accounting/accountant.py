@@ -120,7 +120,7 @@ class AccountedMechanism:
         """
         mechanism, run = self.mechanism, self.run
         if self.recomputed is None:
-            return uncovered_reason(mechanism, run) or INSTALL_HINT
+            return why_not_accounted(mechanism, run) or INSTALL_HINT
         is_of_run = mechanism.stated_for == "run"
         if run.is_open and is_of_run:
             return (
@@ -167,7 +167,7 @@ def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMech
     mechanism is ignored: the result is what its noise would guarantee without the flaw.
     Amplification by sampling clients is for one draw a round, as `Mechanism` requires.
     """
-    if not is_accountant_installed() or uncovered_reason(mechanism, run):
+    if not is_accountant_installed() or why_not_accounted(mechanism, run):
         return AccountedMechanism(mechanism, run, None)
     pld, rdp = _upper_epsilons(mechanism, run.rounds)
     one_round_pld, one_round_rdp = _upper_epsilons(mechanism, 1)
@@ -191,7 +191,7 @@ def account_mechanism(mechanism: Mechanism, run: RunParameters) -> AccountedMech
     return AccountedMechanism(mechanism, run, found)
 
 
-def uncovered_reason(mechanism: Mechanism, run: RunParameters) -> str:
+def why_not_accounted(mechanism: Mechanism, run: RunParameters) -> str:
     """Return why no accounting covers a mechanism; "" = one does."""
     if mechanism.unproven:
         return mechanism.unproven

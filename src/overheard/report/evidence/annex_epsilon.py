@@ -18,22 +18,23 @@ from overheard.report.evidence.annex_section import (
 
 VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "flawed": "guarantees nothing",
-    "uncovered": "guarantees nothing against these observers, who read values without noise",
+    "outside guarantee": "guarantees nothing against these observers, who read values without "
+    "noise",
     "false": "false: no epsilon as small as the claimed one is true for the settings",
     "violated": "refuted: attacks on canaries prove a larger epsilon",
     "contradicted": "doubtful: attacks prove a larger epsilon if records are independent",
     "not confirmed": "not confirmed: the claim is below an upper bound and may be true",
     "holds": "not refuted by these attacks, which proves no protection",
-    "unasked": "not measured: there was no membership attack by these observers",
+    "not tested": "not measured: there was no membership attack by these observers",
     "refused": "not measured: no membership attack could run",
-    "unlike": "not measured: members and non-members may differ in distribution",
+    "not exchangeable": "not measured: members and non-members may differ in distribution",
     "unchecked": "not measured: the members are not known",
     "unaccounted": "no upper bound is known",
 }
 
 BROKEN: tuple[EpsilonVerdict, ...] = (
     "flawed",
-    "uncovered",
+    "outside guarantee",
     "false",
     "violated",
     "contradicted",

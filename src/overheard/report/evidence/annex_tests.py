@@ -53,7 +53,7 @@ def tests_section(findings: FindingsDocument) -> AnnexSection:
         blocks.append(SectionBlock("Claims without a check", (WHY_UNCHECKED,), (unchecked,)))
     if refused.rows:
         blocks.append(SectionBlock("Tests that could not be made", (), (refused,)))
-    blocks.append(SectionBlock("Not asked", _unasked(findings)))
+    blocks.append(SectionBlock("Not asked", _not_tested(findings)))
     never = limited_table(
         "What no audit by Overheard tests",
         ("Threat", "Standards that name it"),
@@ -148,7 +148,7 @@ def _refused_rows(findings: FindingsDocument) -> Sequence[tuple[str, ...]]:
     ]
 
 
-def _unasked(findings: FindingsDocument) -> tuple[str, ...]:
+def _not_tested(findings: FindingsDocument) -> tuple[str, ...]:
     rows: tuple[SummaryRow | RefusalRow | VerdictRow, ...]
     rows = (*findings.summary, *findings.refusals, *findings.verdicts)
     asked = {one.question for one in rows}

@@ -354,8 +354,8 @@ def untested_sentences(audit: Audit) -> tuple[str, ...]:
     """Return questions and observers that were not asked, refused attacks, and limits."""
     return (
         *map(make_printable, audit.data_warnings),
-        *_unasked(audit.arm_results),
-        *_unasked_observers(audit.arm_results),
+        *_untested_questions(audit.arm_results),
+        *_untested_observers(audit.arm_results),
         *_one_sided(audit.arm_results),
         *_refused(audit.arm_results),
         f"Overheard cannot test: {'; '.join(_never_tested())}.",
@@ -367,7 +367,7 @@ def _never_tested() -> tuple[str, ...]:
     return tuple(_lower_first(one.threat) for one in untested_threats())
 
 
-def _unasked(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def _untested_questions(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     asked = {one.question for arm in arm_results for one in arm.threat_results}
     missing = [
         _lower_first(pages_of(name).plain_question)
@@ -377,7 +377,7 @@ def _unasked(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     return (f"Questions not asked: {'; '.join(missing)}.",) if missing else ()
 
 
-def _unasked_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
+def _untested_observers(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
     asked = {one.observers for arm in arm_results for one in arm.threat_results}
     missing = []
     if (SERVER,) not in asked:

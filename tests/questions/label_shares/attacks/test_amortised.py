@@ -21,7 +21,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.doubt import (
     NOISY,
     OTHER_INPUTS,
-    UNLIKE,
+    POORLY_EXPLAINED,
 )
 from overheard.simulation.chunk import DEFAULT_SPLITS
 from overheard.simulation.target_groups import TargetGroup
@@ -207,10 +207,10 @@ class TestDoubt:
         run, _ = forty
         auxiliary = blobs((50,) * CLASSES, Seed(99))
         # Another instrument: the inputs are mirrored.
-        unlike = replace(auxiliary, inputs=auxiliary.inputs.flip(1))
-        knowledge = replace(run.knowledge, auxiliary=unlike)
+        flipped = replace(auxiliary, inputs=auxiliary.inputs.flip(1))
+        knowledge = replace(run.knowledge, auxiliary=flipped)
         claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
-        assert {claim.doubt() for claim in claims.values()} == {UNLIKE}
+        assert {claim.doubt() for claim in claims.values()} == {POORLY_EXPLAINED}
 
     def test_a_column_in_other_units_is_noticed(self, forty):
         run, _ = forty
@@ -221,7 +221,7 @@ class TestDoubt:
             run.knowledge, auxiliary=replace(auxiliary, inputs=auxiliary.inputs * units)
         )
         claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
-        assert {claim.doubt() for claim in claims.values()} <= {UNLIKE, OTHER_INPUTS}
+        assert {claim.doubt() for claim in claims.values()} <= {POORLY_EXPLAINED, OTHER_INPUTS}
 
 
 class TestOverRounds:

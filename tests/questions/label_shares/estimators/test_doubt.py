@@ -8,7 +8,7 @@ from overheard.questions.label_shares.estimators.doubt import (
     LARGEST_SHIFT,
     NOISY,
     OTHER_INPUTS,
-    UNLIKE,
+    POORLY_EXPLAINED,
     find_doubt,
 )
 
@@ -50,16 +50,16 @@ def test_an_imbalance_of_its_own_is_no_reason() -> None:
 
 
 def test_unexplained_updates_are_told_apart_from_noisy_ones() -> None:
-    assert doubt(20, added=(4.0, 4.0, 0.0)) == UNLIKE
+    assert doubt(20, added=(4.0, 4.0, 0.0)) == POORLY_EXPLAINED
     assert doubt(20, added=(4.0, 4.0, 20.0)) == NOISY
 
 
-def test_virtual_updates_that_are_the_noisy_ones_count_as_unlike() -> None:
-    assert doubt(20, added=(0.5, 0.5, -10.0)) == UNLIKE
+def test_noisier_virtual_updates_count_as_poorly_explained() -> None:
+    assert doubt(20, added=(0.5, 0.5, -10.0)) == POORLY_EXPLAINED
 
 
 def test_a_single_client_needs_a_larger_misfit() -> None:
-    assert doubt(40, added=(1.3, 1.3, 0.0)) == UNLIKE
+    assert doubt(40, added=(1.3, 1.3, 0.0)) == POORLY_EXPLAINED
     assert sum(bool(doubt(1, seed, added=(1.3, 1.3, 0.0))) for seed in range(1, 20)) < 12
 
 

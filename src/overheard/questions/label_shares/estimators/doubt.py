@@ -29,7 +29,7 @@ TINY = 1e-6
 
 NOISY = "the updates carry noise that virtual ones lack, so a defense may be unknown"
 
-UNLIKE = (
+POORLY_EXPLAINED = (
     "the auxiliary examples explain the updates worse than they explain those of virtual "
     "clients, so they may differ in kind from the clients' examples"
 )
@@ -71,7 +71,8 @@ def find_doubt(
         shift: the `input_shift` of the same clients.
 
     Returns:
-        `NOISY`, `UNLIKE`, `OTHER_INPUTS` or None. Noise hides the others, so only one is given.
+        `NOISY`, `POORLY_EXPLAINED`, `OTHER_INPUTS` or None. Noise hides the others, so only one
+        is given.
 
     """
     if not len(real):
@@ -83,7 +84,7 @@ def find_doubt(
     misfit = first + whole - min(middle, 0.0) / 2
     limit = LARGEST_MISFIT + MISFIT_OF_ONE / sqrt(len(real))
     if misfit > limit:
-        return UNLIKE
+        return POORLY_EXPLAINED
     return OTHER_INPUTS if shift > LARGEST_SHIFT else None
 
 
