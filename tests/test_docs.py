@@ -158,7 +158,7 @@ def test_the_examples_for_researchers_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "sweep" / "alpha-0.1" / "plan.toml").exists()
 
 
-def test_own_data_model_and_defense_of_the_docs_work():
+def test_custom_data_model_and_defense_of_the_docs_work():
     names: dict[str, Any] = {"__name__": "example"}
     for code in fenced("docs/bring-your-own.md", "python"):
         exec(compile(code, "bring-your-own.md", "exec"), names)

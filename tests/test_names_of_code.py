@@ -11,10 +11,10 @@ ROOT = Path(__file__).parents[1]
 
 FOLDERS = (ROOT / "src" / "overheard", ROOT / "studies" / "src" / "overheard_studies")
 
-IMPORTING = ("core/own_code/reference.py", "core/plugin_registry.py")
+IMPORTING = ("core/custom_code/reference.py", "core/plugin_registry.py")
 """What imports the code of users, and that of other packages."""
 
-BY_NAME = frozenset({"import_module", "__import__", "find_spec", "import_own"})
+BY_NAME = frozenset({"import_module", "__import__", "find_spec", "import_built_in"})
 """Functions whose first argument must be a literal elsewhere."""
 
 NEVER = frozenset(
@@ -32,9 +32,10 @@ WORDS = re.compile(
 
 SELF_NAMED = {
     # The file of a class that Overheard finds in its own folder.
-    "__init__.py": "import_own",
+    "__init__.py": "import_built_in",
 }
-"""Files in which `import_own`, which takes modules of Overheard alone, gets other names."""
+"""Files in which `import_built_in`, which takes modules of Overheard alone, gets other names.
+"""
 
 
 def find_faults(text: str, place: str) -> Iterator[str]:
@@ -94,7 +95,11 @@ def test_only_the_resolver_and_the_registry_import_by_name():
         *("import_module(name)", "importlib.import_module(f'{a}.b')", "__import__(name)"),
         *("find_spec(name)", "exec(text)", "eval(text)", "compile(text, '', 'exec')"),
         *("entry.load()", "import runpy", "from runpy import run_path"),
-        *("spec_from_file_location(a, b)", "spec.loader.exec_module(m)", "import_own(name)"),
+        *(
+            "spec_from_file_location(a, b)",
+            "spec.loader.exec_module(m)",
+            "import_built_in(name)",
+        ),
     ],
 )
 def test_a_file_that_does_so_is_found(line: str):

@@ -35,9 +35,9 @@ def __getattr__(name: str) -> object:
     # Python itself asks for names such as `__path__`.
     plugins = {} if name.startswith("__") else _plugin_classes()
     if name in plugins:
-        from overheard.core.plugin_registry import import_own
+        from overheard.core.plugin_registry import import_built_in
 
-        return getattr(import_own(f"{__name__}.{plugins[name]}"), name)
+        return getattr(import_built_in(f"{__name__}.{plugins[name]}"), name)
     from difflib import get_close_matches
 
     by_lower = {public.lower(): public for public in (*__all__, *plugins)}

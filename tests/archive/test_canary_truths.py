@@ -17,7 +17,7 @@ from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import AuditError
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.local_dp import LocalDp

@@ -20,8 +20,8 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import UNKNOWN_ALGORITHM
 from overheard.core.errors import PlanError
 from overheard.findings.audit import Audit
+from overheard.learning.models.custom import Own
 from overheard.learning.models.mlp import Mlp
-from overheard.learning.models.own import Own
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.registries import ALGORITHMS
 from overheard.plans.virtual_plan import VirtualPlan

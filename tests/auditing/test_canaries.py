@@ -19,7 +19,7 @@ from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp

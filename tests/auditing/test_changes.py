@@ -19,7 +19,7 @@ from overheard.auditing.subject import TRUSTED
 from overheard.core.errors import AuditError, OutputError
 from overheard.core.parties import SERVER
 from overheard.data.dataset import DataSource
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.disk.digests import TRUST_VARIABLE
 from overheard.findings.audit import Audit
 from overheard.learning.models.transformer import Transformer

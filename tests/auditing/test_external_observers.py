@@ -18,7 +18,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.data_partition import AuxiliarySize
 from overheard.data.splits.iid import Iid
-from overheard.learning.models.own import Own
+from overheard.learning.models.custom import Own
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership

@@ -15,8 +15,8 @@ from overheard.core.attack import Attack
 from overheard.core.examples import Examples
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
+from overheard.data.datasets.custom import Own
 from overheard.data.datasets.digits import Digits
-from overheard.data.datasets.own import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.data_partition import DataPartition
 from overheard.data.reading.folder import data_folder

@@ -17,7 +17,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.partition.candidates import CandidateSettings
-from overheard.learning.models.own import Own
+from overheard.learning.models.custom import Own
 from overheard.learning.models.unknown import Unknown
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan

@@ -27,7 +27,7 @@ from overheard.core.scorer import Score
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.truth import GroundTruth
 from overheard.data.dataset_digest import dataset_digest
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.splits.quantity import Quantity
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
 from overheard.plans.plan import ThreatPlan

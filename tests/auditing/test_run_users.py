@@ -15,7 +15,7 @@ from overheard.core.parties import client, is_shadow_device
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding

@@ -32,7 +32,7 @@ from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import ByRound, GroundTruth
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.dirichlet import Dirichlet

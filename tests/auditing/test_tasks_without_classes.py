@@ -15,7 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import client
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.core.task import OUTPUTS_OF, UTILITIES, TaskKind
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift

@@ -19,7 +19,7 @@ from overheard.core.needs import USERS as NAMED_USERS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.splits.by_user import ByUser
 from overheard.learning.models.logistic import Logistic

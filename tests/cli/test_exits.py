@@ -17,11 +17,11 @@ from overheard.cli import tracking
 from overheard.cli.exits import BROKEN_PIPE, FAILURE, SigtermHandler, run_command
 from overheard.cli.tracking import log_audit, require_mlflow
 from overheard.cli.workers import STEPS_OF_AUDITS, WorkerOptions, parse_workers
+from overheard.core.custom_code.reference import NO_CODE_VARIABLE
 from overheard.core.errors import OutputError, PlanError
 from overheard.core.failures import DEBUG_VARIABLE
-from overheard.core.own_code.reference import NO_CODE_VARIABLE
 from overheard.findings.audit import Audit
-from overheard.learning.models.own import Own
+from overheard.learning.models.custom import Own
 from tests.auditing.plans import TINY
 from tests.cli.conftest import Command, assert_user_error
 from tests.tracking.documents import audit_folder

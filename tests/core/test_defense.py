@@ -14,7 +14,7 @@ from overheard.core.defense import (
 )
 from overheard.core.errors import OutputError, PlanError, WorkerError
 from overheard.core.examples import Examples
-from overheard.core.failures import DEBUG_VARIABLE, describe_own_failure, is_own_failure
+from overheard.core.failures import DEBUG_VARIABLE, describe_internal_error, is_internal_error
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
@@ -99,15 +99,15 @@ def test_says_what_failed_with_the_class_and_the_message_on_one_printable_line(
 ):
     monkeypatch.delenv(DEBUG_VARIABLE)
     error = ArithmeticError("singular\n\x1b[31m matrix")
-    told = describe_own_failure("the attack llg", error)
+    told = describe_internal_error("the attack llg", error)
     assert told == "the attack llg failed: ArithmeticError: singular \\x1b[31m matrix"
-    assert describe_own_failure("it", KeyError()) == "it failed: KeyError"
-    assert len(describe_own_failure("it", ValueError("x" * 10_000))) < 400
+    assert describe_internal_error("it", KeyError()) == "it failed: KeyError"
+    assert len(describe_internal_error("it", ValueError("x" * 10_000))) < 400
 
 
 def test_is_raised_in_tests_and_with_debug():
     with pytest.raises(ArithmeticError):
-        describe_own_failure("the attack llg", ArithmeticError("singular"))
+        describe_internal_error("the attack llg", ArithmeticError("singular"))
 
 
 @pytest.mark.parametrize("error", [PlanError("mend"), OutputError("full"), OSError("disk")])
@@ -115,10 +115,10 @@ def test_what_a_user_can_correct_is_no_failure_and_always_raised(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv(DEBUG_VARIABLE)
-    assert not is_own_failure(error)
+    assert not is_internal_error(error)
     with pytest.raises(type(error)):
-        describe_own_failure("the attack llg", error)
+        describe_internal_error("the attack llg", error)
 
 
 def test_training_that_fails_in_a_worker_is_a_failure_of_the_attack_that_asked_for_it():
-    assert is_own_failure(WorkerError("training failed"))
+    assert is_internal_error(WorkerError("training failed"))

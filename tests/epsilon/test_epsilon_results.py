@@ -15,7 +15,7 @@ from overheard.core.defense import Defense, DefenseContext, RunParameters
 from overheard.core.mechanism import Mechanism, Site
 from overheard.core.messages import Update
 from overheard.core.parties import SERVER, client
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.dp_fedavg import DpFedavg

@@ -10,7 +10,7 @@ from tests.hostile.audit_hook import TOO_LONG, WatchedCommands, run_watched
 MISDEEDS = {
     "import: {cwd}/received.py": "import sys; sys.path.append('.'); import received",
     "import: not_there, by": (
-        "from overheard.core.own_code.reference import import_reference as take\n"
+        "from overheard.core.custom_code.reference import import_reference as take\n"
         "from overheard.core.errors import PlanError\n"
         "try: take('not_there:f', 'here', PlanError)\nexcept PlanError: pass"
     ),

@@ -10,8 +10,8 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.initialization import initial_weights, model_structure
+from overheard.learning.models.custom import Own
 from overheard.learning.models.mobilenet import MobileNet
-from overheard.learning.models.own import Own
 from overheard.learning.models.unknown import Unknown
 from tests.learning.cases import MLP, same_bits
 

@@ -13,8 +13,8 @@ from overheard.auditing.simulate import simulate
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.defenses.local_dp import LocalDp
 from overheard.defenses.mm_aug import MmAug
+from overheard.learning.models.custom import Own
 from overheard.learning.models.mlp import Mlp
-from overheard.learning.models.own import Own
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.plan_check import check_plan

@@ -78,7 +78,7 @@ distillation = { kind = "flip", samples = 10, optimizer = "sgd" }
 """
 
 
-def test_refuses_an_arm_with_own_rounds_and_changing_data():
+def test_refuses_an_arm_with_rounds_of_its_own_and_changing_data():
     arm = '[[arms]]\nname = "long"\nrounds = 9\n'
     plan = parse_plan(arm + GOOD, "p")
     assert [plan.rounds_of(one) for one in plan.arms] == [9]

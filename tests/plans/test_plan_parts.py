@@ -7,8 +7,8 @@ import pytest
 
 from overheard.core.defense import Defense
 from overheard.core.messages import Update
+from overheard.data.datasets.custom import Own
 from overheard.data.datasets.digits import Digits
-from overheard.data.datasets.own import Own
 from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.splits.by_user import ByUser
 from overheard.data.splits.iid import Iid
@@ -53,7 +53,7 @@ def test_pictures_are_asked_for_in_a_table_that_changes_no_claim() -> None:
         (Digits(), {"kind": "iid", "balanced": False}, False),
     ],
 )
-def test_iid_follows_the_shares_of_own_data_unless_said_otherwise(
+def test_iid_follows_the_shares_of_custom_data_unless_said_otherwise(
     source: object, split: object, is_balanced: bool
 ) -> None:
     plan = DataPlan.model_validate(

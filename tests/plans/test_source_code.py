@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overheard.defenses.noise import Noise
-from overheard.learning.models.own import Own as OwnModel
+from overheard.learning.models.custom import Own as OwnModel
 from overheard.plans.source_code import code_digest, file_digests, simulation_digest
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -108,7 +108,7 @@ def test_a_file_that_changes_after_it_was_loaded_changes_nothing(home: Path):
 
 def test_covers_functions_that_a_setting_names(home: Path):
     found = file_digests((), (OwnModel("parts.plugin:build"),))
-    assert {"parts.plugin", "parts.near", "overheard.learning.models.own"} <= found.keys()
+    assert {"parts.plugin", "parts.near", "overheard.learning.models.custom"} <= found.keys()
 
 
 def test_a_class_without_a_file_gives_another_digest_each_time(

@@ -132,7 +132,7 @@ def test_no_defenses_may_be_stated_and_unknown_ones_are_not_none() -> None:
     assert are_stated
 
 
-def test_accepts_own_records_and_warns_of_unknown_defenses(
+def test_accepts_custom_records_and_warns_of_unknown_defenses(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     custom = DefenseRecord("ours", "ours()", "client", "each client")

@@ -224,7 +224,7 @@ class OpenRound:
                 control = self._write_control(message.sender, body.control)
                 return BroadcastLine("broadcast", file, parameters, dict(body.config), control)
             case Update():
-                own = self._own_parameters(body.delta)
+                own = self._differing_parameters(body.delta)
                 file = self._write_tensors(message.sender, "update", body.delta)
                 control = self._write_control(message.sender, body.control)
                 metrics = _check_finite(body.metrics)
@@ -266,7 +266,7 @@ class OpenRound:
         self._files.append(path)
         return StoredFile(name, len(content), sha256(content).hexdigest())
 
-    def _own_parameters(self, delta: Weights) -> tuple[Parameter, ...] | None:
+    def _differing_parameters(self, delta: Weights) -> tuple[Parameter, ...] | None:
         """Return the tensors of an update that has other records than the broadcast.
 
         None = it has the tensors of the broadcast. What both have must have the same shapes.

@@ -20,16 +20,16 @@ from overheard.auditing.progress import Progress
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import deduce_means
 from overheard.core.attack import Attack, missing_needs
-from overheard.core.errors import ClaimError, NeedsError
-from overheard.core.failures import describe_own_failure
-from overheard.core.knowledge import Knowledge
-from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
-from overheard.core.needs import CLASSES, MODEL
-from overheard.core.own_code.attack_claims import (
+from overheard.core.custom_code.attack_claims import (
     AttackClaims,
     describe_claim_failure,
     make_claims,
 )
+from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.failures import describe_internal_error
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
+from overheard.core.needs import CLASSES, MODEL
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -443,7 +443,7 @@ def _cell_claims(asked: _AskedAttack, cell: Cell, made: AttackClaims) -> CellCla
         except ClaimError:
             raise
         except Exception as error:
-            why = describe_own_failure(f"a guess of {scorer.name}", error)
+            why = describe_internal_error(f"a guess of {scorer.name}", error)
             failures |= dict.fromkeys(targets, why)
     refusals |= {target: (why,) for target, why in failures.items()}
     return CellClaims(
@@ -455,7 +455,7 @@ def _failed_cell(
     attack: AttackSpec, cell: Cell, targets: Sequence[Party], error: Exception
 ) -> CellClaims:
     """Return a cell in which Overheard failed before it had a claim about any target."""
-    why = describe_own_failure(f"the attack {attack.attack.name}", error)
+    why = describe_internal_error(f"the attack {attack.attack.name}", error)
     refusals = dict.fromkeys(targets, (why,))
     return CellClaims(cell, {}, refusals, kinds=dict.fromkeys(targets, "failed"))
 

@@ -23,7 +23,7 @@ from overheard.core.task import OUTPUTS_OF, Task
 from overheard.data.content_hash import content_hashes, hash_contents
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.dataset_digest import dataset_digest
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.draws import ScarceLabelError, apportion, draw_stratified
 from overheard.data.partition.data_partition import DataPartition, draw_partition
 from overheard.data.partition.known_facts import drawn_facts

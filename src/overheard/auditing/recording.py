@@ -44,7 +44,7 @@ from overheard.consistency.proof import RecordingProof
 from overheard.consistency.statement import StatedStep, state_step
 from overheard.core.defense import RunParameters
 from overheard.core.errors import PlanError, TranscriptError
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -90,7 +90,7 @@ def with_proof(run: AuditedRun, check: Callable[[], RecordingProof]) -> AuditedR
     try:
         proven = AuditedRecording(check(), reads)
     except Exception as error:
-        why = describe_own_failure("the check of the recording", error)
+        why = describe_internal_error("the check of the recording", error)
         proven = AuditedRecording(None, reads, why)
     return replace(run, observed=replace(observed, recording=proven))
 

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf, isfinite
 
 from overheard.auditing.summary import summarise
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
@@ -176,7 +176,7 @@ def _attempt_rows(
     try:
         return summarise(findings, BOOTSTRAP_SEED), ""
     except Exception as error:
-        return (), describe_own_failure(f"the summary of {question}", error)
+        return (), describe_internal_error(f"the summary of {question}", error)
 
 
 def _attempt_verdict(
@@ -188,7 +188,7 @@ def _attempt_verdict(
     try:
         return judge(judged)
     except Exception as error:
-        why = describe_own_failure(f"the test of {question}", error)
+        why = describe_internal_error(f"the test of {question}", error)
         return ThreatVerdict("not enough to judge", why=why, withheld=why)
 
 

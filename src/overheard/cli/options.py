@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from overheard.cli.workers import METAVAR, WorkerOptions, parse_workers
+from overheard.core.custom_code.reference import refuse_code
 from overheard.core.failures import raise_failures
-from overheard.core.own_code.reference import refuse_code
 from overheard.disk import digests
 from overheard.disk.limits import OPTION, VARIABLE, parse_size, set_max_unpacked
 

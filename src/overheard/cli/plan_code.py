@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from overheard.cli.terminal import escaped_text
+from overheard.core.custom_code.reference import is_code_refused
 from overheard.core.errors import PlanError
-from overheard.core.own_code.reference import is_code_refused
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.plans.named_code import NamedCode

@@ -1,4 +1,4 @@
-"""Failures of Overheard itself, in an attack, a scorer, a question or a page."""
+"""Internal errors: Overheard itself fails in an attack, a scorer, a question or a page."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ def raise_failures() -> None:
     os.environ[DEBUG_VARIABLE] = "1"
 
 
-def is_own_failure(error: Exception) -> bool:
+def is_internal_error(error: Exception) -> bool:
     """Return whether an error is a failure of Overheard, and none that a user can correct.
 
     That training failed in a worker process counts, as one attack may be the cause of it.
@@ -39,14 +39,14 @@ def is_own_failure(error: Exception) -> bool:
     return isinstance(error, WorkerError) or not isinstance(error, AuditError | OSError)
 
 
-def describe_own_failure(what: str, error: Exception) -> str:
+def describe_internal_error(what: str, error: Exception) -> str:
     """Return what failed, with the class of the error and its message, on one printable line.
 
     Raises:
         Exception: the error itself, if failures are raised or the user can correct it.
 
     """
-    if are_failures_raised() or not is_own_failure(error):
+    if are_failures_raised() or not is_internal_error(error):
         raise error
     _LOG.debug("%s failed", what, exc_info=error)
     text = escape_unprintable(" ".join(str(error).split()))

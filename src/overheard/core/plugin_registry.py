@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 from typing import Generic, TypeVar, final
 
-from overheard.core.own_code.reference import OWN_PACKAGE, is_code_refused
+from overheard.core.custom_code.reference import PACKAGE, is_code_refused
 
 T = TypeVar("T")
 
@@ -89,14 +89,14 @@ class PluginRegistry(Generic[T]):
         return _find_plugins(self).origins.get(name)
 
 
-def import_own(name: str) -> ModuleType:
+def import_built_in(name: str) -> ModuleType:
     """Import a module of Overheard by its dotted name.
 
     Raises:
         ValueError: if it is a module of others.
 
     """
-    if name.partition(".")[0] != OWN_PACKAGE:
+    if name.partition(".")[0] != PACKAGE:
         raise ValueError(f"{name} is no module of Overheard")
     return import_module(name)
 

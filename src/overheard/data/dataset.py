@@ -41,7 +41,7 @@ class ReadColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class DataReading:
-    """How a person's own data were read.
+    """How custom data were read.
 
     Args:
         columns: the columns that became inputs; () = the file has none, or is no file.
@@ -74,7 +74,7 @@ class Dataset:
         attributes: values of sensitive attributes, one per user, by attribute; never inputs.
         background: public examples of the same task, from nobody in the training or test part.
         token_words: the words of the tokens, where inputs are texts; None = what the task says.
-        reading: how the data were read, if they are a person's own.
+        reading: how the data were read, if they are custom data.
 
     """
 

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.defense import Defense, DefenseContext
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
-from overheard.core.own_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.split import Rows

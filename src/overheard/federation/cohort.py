@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from overheard.core.algorithm.algorithm import AsyncSchedule
+from overheard.core.custom_code.defense_results import check_returned_examples
+from overheard.core.custom_code.guard import explain_failures
 from overheard.core.defense import Defense, DefenseContext, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
-from overheard.core.own_code.defense_results import check_returned_examples
-from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.federation.sampling import draw_copies, draw_epochs, draw_straggler_epochs

@@ -9,6 +9,8 @@ from typing import final
 from overheard.archive.recorder import OpenRound
 from overheard.archive.tensor_files import is_finite
 from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
+from overheard.core.custom_code.defense_results import check_returned_update
+from overheard.core.custom_code.guard import explain_failures
 from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
@@ -18,8 +20,6 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
-from overheard.core.own_code.defense_results import check_returned_update
-from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort

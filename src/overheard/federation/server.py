@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import final
 
 from overheard.core.algorithm.algorithm import NOTHING, ReceivedUpdate, ServerState
+from overheard.core.custom_code.defense_results import check_returned_update
+from overheard.core.custom_code.guard import explain_failures
 from overheard.core.defense import Defense
 from overheard.core.messages import (
     Aggregate,
@@ -14,8 +16,6 @@ from overheard.core.messages import (
     Weights,
     weighted_sum,
 )
-from overheard.core.own_code.defense_results import check_returned_update
-from overheard.core.own_code.guard import explain_failures
 from overheard.core.parties import SERVER
 from overheard.federation.cohort import defense_context, draw_round_copies, round_schedule
 from overheard.federation.federation import Federation

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from overheard.core.plugin_registry import import_own
+from overheard.core.plugin_registry import import_built_in
 from overheard.core.scorer import Score
 from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import ArmRun, Finding, Refusal
@@ -97,7 +97,7 @@ class Audit:
         attack gains over the best uninformed guess (`best guess`). Without an interval the
         ends are NaN. Rows with the longest `rounds` observe all rounds together.
         """
-        frame: pandas.DataFrame = import_own(NOTEBOOK).score_frame(self)
+        frame: pandas.DataFrame = import_built_in(NOTEBOOK).score_frame(self)
         return frame
 
     def verdicts(self) -> "pandas.DataFrame":
@@ -107,7 +107,7 @@ class Audit:
         p-value of `attack`, adjusted for the number of attacks; `gain` with its 95 % interval
         is that of the strongest attack; `why` says why it is not enough to judge.
         """
-        frame: pandas.DataFrame = import_own(NOTEBOOK).verdict_frame(self)
+        frame: pandas.DataFrame = import_built_in(NOTEBOOK).verdict_frame(self)
         return frame
 
     # Any: a matplotlib figure, whose package is loaded only if somebody asks for charts.
@@ -116,7 +116,7 @@ class Audit:
 
         They are those of the report, in its colours for white paper.
         """
-        drawn: Mapping[str, Any] = import_own(NOTEBOOK).draw_figures(self)
+        drawn: Mapping[str, Any] = import_built_in(NOTEBOOK).draw_figures(self)
         return drawn
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class Audit:
 
     def _repr_html_(self) -> str:
         # Verdicts are judged in a higher layer, which is loaded only if a notebook shows them.
-        verdicts: str = import_own(NOTEBOOK).verdict_matrix(self)
+        verdicts: str = import_built_in(NOTEBOOK).verdict_matrix(self)
         lines = list(_mean_lines(self.findings))
         more = len(lines) - MAX_TABLE_LINES
         rest = f" {more} more lines are in to_frame()." if more > 0 else ""

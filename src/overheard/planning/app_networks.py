@@ -9,11 +9,11 @@ from pathlib import Path
 from overheard.archive.reader import open_transcript
 from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.algorithm.algorithm import Algorithm
+from overheard.core.custom_code.reference import find_module_file
 from overheard.core.errors import AuditError
-from overheard.core.own_code.reference import find_module_file
 from overheard.core.task import Task
 from overheard.federation.home import home_names
-from overheard.learning.models.own import Own
+from overheard.learning.models.custom import Own
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.planning.recorded_facts import RecordedFacts
 

@@ -22,15 +22,15 @@ from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
 from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.data.dataset import Dataset, DataSource
+from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
-from overheard.data.datasets.own import Own as OwnData
 from overheard.data.reading.float_labels import output_names
 from overheard.data.summary import summarise_data
 from overheard.disk.reading import parse_toml
 from overheard.learning.model import Model
+from overheard.learning.models.custom import Own as OwnModel
 from overheard.learning.models.mlp import Mlp
-from overheard.learning.models.own import Own as OwnModel
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.app_networks import importable_from, network_difference

@@ -17,6 +17,7 @@ from overheard.auditing.program import AttackSpec, AuditProgram, RunSpec, resolv
 from overheard.auditing.recording import CheckedRecording
 from overheard.auditing.simulate import build_federation
 from overheard.core.attack import Attack
+from overheard.core.custom_code.attack_claims import make_claims
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import (
     Aggregate,
@@ -27,7 +28,6 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
-from overheard.core.own_code.attack_claims import make_claims
 from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript

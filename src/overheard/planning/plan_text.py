@@ -15,7 +15,7 @@ from overheard.core.recipe import LossName
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.learning.model import Model
-from overheard.learning.models.own import Own
+from overheard.learning.models.custom import Own
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.recorded_plugins import plan_value, toml_text, toml_value
 from overheard.planning.training_facts import TrainingFacts

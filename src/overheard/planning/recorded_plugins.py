@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar, final
 
+from overheard.core.custom_code.reference import REFERENCE, outside_settings
 from overheard.core.errors import AuditError
-from overheard.core.own_code.reference import REFERENCE, outside_settings
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.disk.reading import parse_expression, parse_literal
 from overheard.learning.model import Model

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from overheard.core.settings import Positive
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.first_round import SplitSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings
@@ -76,8 +76,8 @@ class DataPlan(StrictModel):
     # Any: a split as in TOML, or the object itself.
     @field_validator("split", mode="before")
     @classmethod
-    def _follow_own_data(cls, split: Any, checked: ValidationInfo) -> Any:
-        """Let `iid` follow the label shares of a person's own data, if nothing else is said."""
+    def _follow_custom_data(cls, split: Any, checked: ValidationInfo) -> Any:
+        """Let `iid` follow the label shares of custom data, if nothing else is said."""
         table = {"kind": split} if isinstance(split, str) else split
         is_own = isinstance(checked.data.get("source"), Own)
         if is_own and isinstance(table, dict) and table.get("kind") == Iid.name:

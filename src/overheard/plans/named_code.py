@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from overheard.core.own_code.reference import find_module_file, references_of
+from overheard.core.custom_code.reference import find_module_file, references_of
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plan_parts
 

@@ -13,9 +13,9 @@ from typing import final
 from uuid import uuid4
 
 import overheard
-from overheard.core.own_code.reference import find_module_file, references_of
+from overheard.core.custom_code.reference import find_module_file, references_of
 
-OWN_PACKAGE = "overheard"
+PACKAGE = "overheard"
 
 IMPORT_STATEMENT = re.compile(
     rb"^[ \t]*(?:import [\w., ]+|from [\w.]+ import (?:\([^()]*\)|[\w., *]+))$", re.MULTILINE
@@ -75,7 +75,7 @@ def simulation_digest(plugins: Iterable[object]) -> str:
     files = {
         name: file
         for name, file in _needed_files((), plugins).items()
-        if not _is_inside(name, OWN_PACKAGE)
+        if not _is_inside(name, PACKAGE)
     }
     return _digest(files, _simulating_code())
 
@@ -146,7 +146,7 @@ def _modules_of(plugin: object) -> Iterator[str]:
 def _is_followed(name: str, packages: frozenset[str]) -> bool:
     """Return whether an imported module counts as code that may change between audits."""
     top = name.partition(".")[0]
-    if top == OWN_PACKAGE or top in packages:
+    if top == PACKAGE or top in packages:
         return True
     return top not in sys.stdlib_module_names and _is_outside_installed(top)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar, final
 
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 
 T = TypeVar("T")
 
@@ -32,5 +32,5 @@ class PageParts:
             return tuple(part())
         except Exception as error:
             what = f"Not on this page, since Overheard failed: {name}. It"
-            self._failures.append(f"{describe_own_failure(what, error)}.")
+            self._failures.append(f"{describe_internal_error(what, error)}.")
             return ()

@@ -19,7 +19,7 @@ from overheard.archive.run_end import has_ended
 from overheard.consistency.check import check_recording
 from overheard.consistency.statement import state_step
 from overheard.core.errors import TranscriptError
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.messages import (
     Aggregate,
     Broadcast,
@@ -156,7 +156,7 @@ def _check_sentences(manifest: Manifest, folder: Path) -> tuple[str, ...]:
     except TranscriptError as error:
         return (f"not made: {error}",)
     except Exception as error:
-        return (f"{describe_own_failure('the check of the recording', error)}.",)
+        return (f"{describe_internal_error('the check of the recording', error)}.",)
 
 
 def _defenses(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.parties import RELEASE, is_external
 from overheard.drawing.claim_tables import UNCHECKED
 from overheard.drawing.coverage import (
@@ -57,7 +57,7 @@ def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         return _result_sentences(threat_result)
     except Exception as error:
         what = f"the sentence on {make_printable(threat_result.question)}"
-        return (f"{describe_own_failure(what, error)}.",)
+        return (f"{describe_internal_error(what, error)}.",)
 
 
 def _result_sentences(threat_result: ThreatResult) -> tuple[str, ...]:

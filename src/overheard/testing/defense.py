@@ -7,6 +7,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
+from overheard.core.custom_code.defense_results import check_returned_update
 from overheard.core.defense import (
     HOOKS,
     Defense,
@@ -20,7 +21,6 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Update
-from overheard.core.own_code.defense_results import check_returned_update
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed

@@ -11,7 +11,7 @@ from overheard_studies import protocol
 from overheard_studies.deanonymization import paper as deanonymization
 from overheard_studies.decaf import studies as decaf
 from overheard_studies.flip import paper as flip
-from overheard_studies.own import paper as own
+from overheard_studies.measurements import paper as measurements
 from overheard_studies.portion import Portion
 from overheard_studies.shift import paper as shift
 from overheard_studies.study import Paper, Study, Values
@@ -25,7 +25,7 @@ def find_papers() -> Mapping[str, Paper]:
         deanonymization.PAPER,
         decaf.PAPER,
         flip.PAPER,
-        own.PAPER,
+        measurements.PAPER,
         *protocol.PAPERS,
         shift.PAPER,
         whispers.PAPER,

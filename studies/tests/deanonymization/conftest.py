@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.learning.models.mlp import Mlp
 from overheard_studies.deanonymization.setting import WISDM, IdentityScenario
 

@@ -4,9 +4,9 @@ import torch
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard_studies.flip.pictures import (
-    is_nearest_to_own_class,
+    class_margin,
+    is_nearest_to_its_class,
     measure_class_similarity,
-    own_class_margin,
 )
 
 # The means are (4, 0) of two images and (0, 2) of one; their mean is (2, 1).
@@ -23,9 +23,9 @@ def test_similarity_is_the_cosine_after_subtracting_the_overall_mean() -> None:
 def test_an_example_is_nearest_to_the_class_with_the_largest_similarity() -> None:
     similarities = torch.tensor([[0.2, 0.5, 0.1], [0.2, 0.5, 0.1]])
     labels = torch.tensor([1, 0])
-    assert is_nearest_to_own_class(similarities, labels).tolist() == [True, False]
+    assert is_nearest_to_its_class(similarities, labels).tolist() == [True, False]
     # The other classes have 0.15 and 0.3 on average.
-    assert own_class_margin(similarities, labels).tolist() == pytest.approx([0.35, -0.1])
+    assert class_margin(similarities, labels).tolist() == pytest.approx([0.35, -0.1])
 
 
 def test_noise_is_similar_to_no_class_and_copies_are_to_their_own() -> None:
@@ -34,13 +34,13 @@ def test_noise_is_similar_to_no_class_and_copies_are_to_their_own() -> None:
     labels = torch.arange(classes * each) % classes
     noise = torch.randn(classes * each, 20, generator=Seed(1).generator())
     held = Examples(centres[labels] + 0.1 * noise, labels)
-    copies = is_nearest_to_own_class(
+    copies = is_nearest_to_its_class(
         measure_class_similarity(held.inputs, held, classes), labels
     )
     assert bool(copies.all())
     similarities = measure_class_similarity(noise, held, classes)
     # 1,200 guesses at 1/4: 0.25, plus or minus 4 deviations of 0.0125.
     assert float(
-        is_nearest_to_own_class(similarities, labels).double().mean()
+        is_nearest_to_its_class(similarities, labels).double().mean()
     ) == pytest.approx(0.25, abs=0.05)
-    assert float(own_class_margin(similarities, labels).mean()) == pytest.approx(0.0, abs=0.05)
+    assert float(class_margin(similarities, labels).mean()) == pytest.approx(0.0, abs=0.05)

@@ -8,7 +8,7 @@ from overheard.auditing.recorded_tensors.data_trial import DataTrial, try_data
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.transcript import Transcript
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.reading.scales import Scale
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp

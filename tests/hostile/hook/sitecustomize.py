@@ -39,7 +39,7 @@ class Watch:
         )
         self.may_write = [os.path.realpath(one) for one in expected["may_write"]]
         self.must_not_open = [os.path.realpath(one) for one in expected["must_not_open"]]
-        self.has_own_code = bool(expected["may_import"])
+        self.has_custom_code = bool(expected["may_import"])
         self.overheard = tuple(os.path.join(one, "") for one in expected["overheard"])
         self.libraries = tuple(os.path.join(one, "") for one in expected["libraries"])
         own = [os.path.realpath(one) for one in expected["may_import"]]
@@ -271,7 +271,7 @@ class _NameFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if _watch is None or _watch.has_own_code or name.startswith("overheard"):
+        if _watch is None or _watch.has_custom_code or name.startswith("overheard"):
             return
         frame, calls = sys._getframe(1), set[str]()
         while frame is not None and "importlib" in frame.f_code.co_filename:

@@ -15,7 +15,7 @@ from overheard.simulation.cluster.ray_executor import (
     MachineSetup,
     OtherSetupError,
     connect,
-    own_setup,
+    local_setup,
 )
 
 
@@ -46,17 +46,17 @@ def test_without_ray_client_the_error_says_how_to_install_it(
 
 
 def test_a_machine_with_the_same_versions_is_accepted() -> None:
-    own_setup().check_here()
+    local_setup().check_here()
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(MachineSetup)])
 def test_each_version_counts_and_the_error_names_it(name: str) -> None:
     with pytest.raises(OtherSetupError, match=f"{platform.node()} has {name} .* instead of 0"):
-        replace(own_setup(), **{name: "0"}).check_here()
+        replace(local_setup(), **{name: "0"}).check_here()
 
 
 def test_what_torch_was_built_for_does_not_count() -> None:
-    assert own_setup().torch == version("torch").split("+")[0]
+    assert local_setup().torch == version("torch").split("+")[0]
 
 
 def test_a_machine_with_the_source_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,12 +65,12 @@ def test_a_machine_with_the_source_alone_is_refused(monkeypatch: pytest.MonkeyPa
             raise PackageNotFoundError(package)
         return version(package)
 
-    here = own_setup()
+    here = local_setup()
     monkeypatch.setattr(ray_executor, "version", find_version)
-    own_setup.cache_clear()
+    local_setup.cache_clear()
     with pytest.raises(OtherSetupError, match="has overheard not installed instead of"):
         here.check_here()
-    own_setup.cache_clear()
+    local_setup.cache_clear()
 
 
 def test_changed_source_counts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_changed_source_counts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Non
     digests = set()
     for source in ("x = 1\n", "x = 2\n", "x = 1\n"):
         module.write_text(source)
-        own_setup.cache_clear()
-        digests.add(own_setup().code)
-    own_setup.cache_clear()
+        local_setup.cache_clear()
+        digests.add(local_setup().code)
+    local_setup.cache_clear()
     assert len(digests) == 2

@@ -10,7 +10,7 @@ from overheard.core.errors import PlanError, WorkerError
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.cluster import ray_executor
-from overheard.simulation.cluster.ray_executor import own_setup, run_on_ray
+from overheard.simulation.cluster.ray_executor import local_setup, run_on_ray
 from overheard.simulation.simulation import run_simulation
 from tests.learning.jobs import DiesAtFirst, Refuses, Scaled
 from tests.simulation.small_run import (
@@ -77,14 +77,14 @@ class TestOnThisMachine:
         with pytest.raises(WorkerError, match="died 4 times"):
             list(run_on_ray([(0, task)], "local"))
 
-    def test_the_own_error_of_a_job_is_raised(self, ray) -> None:
+    def test_the_error_of_a_job_itself_is_raised(self, ray) -> None:
         with pytest.raises(PlanError, match="change the plan"):
             list(run_on_ray([(0, WorkerTask(Refuses(), (NUMBERS,)))], "local"))
 
     def test_a_machine_with_another_version_is_refused_by_name(
         self, ray, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        other = replace(own_setup(), overheard="0.0.0")
+        other = replace(local_setup(), overheard="0.0.0")
         monkeypatch.setattr(ray_executor, "own_setup", lambda: other)
         expected = f"same versions .* {platform.node()} has overheard .* instead of 0.0.0"
         with pytest.raises(PlanError, match=expected):

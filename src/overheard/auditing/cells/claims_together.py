@@ -6,8 +6,8 @@ from typing import Any, final
 
 from overheard.archive.tensor_files import CACHED_FILES
 from overheard.core.attack import Attack
+from overheard.core.custom_code.attack_claims import AttackClaims, make_claims
 from overheard.core.knowledge import Knowledge
-from overheard.core.own_code.attack_claims import AttackClaims, make_claims
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View

@@ -14,9 +14,9 @@ from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
 from overheard.auditing.judging.run_truth import ThreatTruth
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Claim
+from overheard.core.custom_code.attack_claims import describe_claim_failure
 from overheard.core.errors import ClaimError, NeedsError
-from overheard.core.failures import describe_own_failure
-from overheard.core.own_code.attack_claims import describe_claim_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses
 from overheard.core.true_facts.users_of_clients import UsersOfClients
@@ -180,7 +180,7 @@ def _score_cell(claims: CellClaims, threat: ClaimsOfThreat, with_pictures: bool)
             why = describe_claim_failure(cell.part, question.scorer.claim_type, error)
             refusals += [Refusal(cell, one, (why,)) for one in targets]
         except Exception as error:
-            why = describe_own_failure(f"the scorer {question.scorer.name}", error)
+            why = describe_internal_error(f"the scorer {question.scorer.name}", error)
             refusals += [Refusal(cell, one, (why,), "failed") for one in targets]
     return Scored(tuple(findings), tuple(refusals))
 

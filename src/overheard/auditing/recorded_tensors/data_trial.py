@@ -14,15 +14,15 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
 from overheard.archive.excerpt import printable_excerpt
+from overheard.core.custom_code.reference import REFERENCE
 from overheard.core.defense import BuildModel
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.messages import Broadcast, Update, Weights
-from overheard.core.own_code.reference import REFERENCE
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.datasets.own import Own
+from overheard.data.datasets.custom import Own
 from overheard.data.reading.scales import SCALE_WORDS, Scale, rescale
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.initialization import model_structure

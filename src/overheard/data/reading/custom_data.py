@@ -7,10 +7,10 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from overheard.core.custom_code.failure import describe_failure
+from overheard.core.custom_code.reference import REFERENCE, import_reference
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
-from overheard.core.own_code.failure import describe_failure
-from overheard.core.own_code.reference import REFERENCE, import_reference
 from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset

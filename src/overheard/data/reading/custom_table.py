@@ -66,7 +66,7 @@ Spellings = Literal["merged", "kept"]
 @final
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """How a table is read; see `data.datasets.own.Own`.
+    """How a table is read; see `data.datasets.custom.Own`.
 
     Args:
         header_lines: lines with names of columns.

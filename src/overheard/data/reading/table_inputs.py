@@ -1,4 +1,4 @@
-"""The inputs of a person's own table: which columns they are, of which kind, on which scale."""
+"""The inputs of a custom table: which columns they are, of which kind, on which scale."""
 
 import re
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ Decimals = Literal["dot", "comma"]
 @final
 @dataclass(frozen=True, slots=True)
 class InputSettings:
-    """What a person states of the inputs of a table.
+    """What a plan states of the inputs of a table.
 
     Args:
         numbers: columns that are inputs as numbers, whatever they look like; a cell that is no

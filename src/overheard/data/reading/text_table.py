@@ -1,4 +1,4 @@
-"""A reader of a person's own table, whose cells stay the texts that they are in the file."""
+"""A reader of a custom table, whose cells stay the texts that they are in the file."""
 
 import codecs
 import csv

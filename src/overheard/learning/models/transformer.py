@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overheard.core.custom_code.reference import OutsideName
 from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import apply_update
-from overheard.core.own_code.reference import OutsideName
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import NotNegative, Positive

@@ -63,7 +63,7 @@ def range_text(schema: JsonSchema) -> str:
 
 
 def _range_texts(schema: JsonSchema) -> Iterator[str]:
-    if text := _own_range(schema):
+    if text := _range_text(schema):
         yield text
     for part in schema.get("anyOf", ()):
         yield from _range_texts(part)
@@ -72,7 +72,7 @@ def _range_texts(schema: JsonSchema) -> Iterator[str]:
         yield from (f"each {text}" for text in _range_texts(part))
 
 
-def _own_range(schema: JsonSchema) -> str:
+def _range_text(schema: JsonSchema) -> str:
     low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
     high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
     if below is not None and below > LARGEST:

@@ -145,7 +145,7 @@ class MachineSetup:
             OtherSetupError: if a version differs; it names the machine and the versions.
 
         """
-        here = own_setup()
+        here = local_setup()
         differences = [
             f"{one.name} {getattr(here, one.name)} instead of {getattr(self, one.name)}"
             for one in fields(self)
@@ -156,12 +156,12 @@ class MachineSetup:
 
 
 @cache
-def own_setup() -> MachineSetup:
+def local_setup() -> MachineSetup:
     """Return the versions of this machine."""
     return MachineSetup(
         ".".join(platform.python_version_tuple()[:2]),
         _installed_version("overheard"),
-        _own_code_digest(),
+        _package_digest(),
         _installed_version("torch").partition("+")[0],
         _installed_version("numpy"),
     )
@@ -175,7 +175,7 @@ def _installed_version(package: str) -> str:
         return "not installed"
 
 
-def _own_code_digest() -> str:
+def _package_digest() -> str:
     """Return a digest of all source files of this package, 12 hexadecimal digits."""
     folder = Path(overheard.__file__).parent
     digest = blake2b(digest_size=6)
@@ -224,7 +224,7 @@ def run_on_ray(
     """
     ray = connect(address)
     try:
-        yield from _ClusterRun(ray, own_setup()).run(tasks)
+        yield from _ClusterRun(ray, local_setup()).run(tasks)
     except ConnectionError as lost:
         # Otherwise Ray would start anew, or search for another cluster, at the next call.
         with suppress(Exception):

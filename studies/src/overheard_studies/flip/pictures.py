@@ -129,14 +129,14 @@ def measure_class_similarity(
     return directions @ normalize(means - overall_mean, dim=1).T
 
 
-def is_nearest_to_own_class(
+def is_nearest_to_its_class(
     similarities: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Bool[Tensor, " examples"]:
     """Return whether an example is nearest to its own class's mean; a guess has 1 / classes."""
     return similarities.argmax(1) == labels
 
 
-def own_class_margin(
+def class_margin(
     similarities: Float[Tensor, "examples classes"], labels: Int[Tensor, " examples"]
 ) -> Float[Tensor, " examples"]:
     """Return the similarity to the own class's mean minus the mean similarity to other classes.

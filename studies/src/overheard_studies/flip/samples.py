@@ -20,10 +20,10 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.run_means import estimate_mean
 from overheard_studies.flip.pictures import (
     Picture,
+    class_margin,
     draw_picture_row,
-    is_nearest_to_own_class,
+    is_nearest_to_its_class,
     measure_class_similarity,
-    own_class_margin,
 )
 from overheard_studies.flip.setting import (
     CIFAR10,
@@ -179,8 +179,8 @@ def _read(one: PanelRun) -> Iterator[ReproducedValue]:
         for seed, run in runs.items():
             inputs, labels = run.groups()[group]
             similarities = measure_class_similarity(inputs, run.held, classes)
-            hits += is_nearest_to_own_class(similarities, labels).double().tolist()
-            margins += own_class_margin(similarities, labels).tolist()
+            hits += is_nearest_to_its_class(similarities, labels).double().tolist()
+            margins += class_margin(similarities, labels).tolist()
             seeds += [seed] * len(labels)
         own = f"most similar to their own class; a guess has {1 / classes:.3f}"
         lead = "cosine with the own class's mean minus that with others; a guess has 0"

@@ -40,7 +40,7 @@ def test_a_shift_raises_it_and_names_its_round() -> None:
 def test_the_track_s_own_variation_lowers_the_evidence_of_a_wild_run(monkeypatch) -> None:
     wild = tracks_of(100, 3, size=2.0)
     heeding = sum(ALARM.read(track)[0][-1] for track in wild)
-    monkeypatch.setattr(change_scan, "OWN_SHARE", 1e9)
+    monkeypatch.setattr(change_scan, "SIMULATED_WEIGHT", 1e9)
     unheeding = sum(ALARM.read(track)[0][-1] for track in wild)
     assert heeding < unheeding - 50
 

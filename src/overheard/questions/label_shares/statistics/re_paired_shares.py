@@ -129,7 +129,7 @@ def _claims(
     return claims
 
 
-OWN_WEIGHT = 0.5
+ENTROPY_WEIGHT = 0.5
 """Weight of the truth's own logarithms in `redrawn_share_fits`: of 0, 0.5 and 1 the one that
 finds most claims, from perfect ones about one client to those with a fifth of the truth."""
 
@@ -152,7 +152,7 @@ def redrawn_share_fits(
 
     """
     sums = np.tensordot(truths, log_fit(claims), axes=([1, 2], [1, 2]))
-    own = (truths * log_fit(truths)).sum((1, 2)) * OWN_WEIGHT
+    own = (truths * log_fit(truths)).sum((1, 2)) * ENTROPY_WEIGHT
     return cast("Float[np.ndarray, 'partitions attacks']", sums - own[:, None])
 
 

@@ -78,7 +78,7 @@ def assume_federation(
         target_clients=target,
         rounds=rounds,
         exchange_every=exchange_every or max(1, -(-rounds // EXCHANGES)),
-        sizes=size_range(view, _prior_with_own_sizes(view, knowledge)),
+        sizes=size_range(view, _prior_with_observed_sizes(view, knowledge)),
         label_shares=() if shares is None else tuple(shares.double().tolist()),
         splits=knowledge.prior.splits,
         recipes=len(knowledge.candidate_recipes()),
@@ -112,7 +112,7 @@ def _expected_cohort(view: View, group: TargetGroup) -> int:
     return max(1, round(share * size)) if share else size
 
 
-def _prior_with_own_sizes(view: View, knowledge: Knowledge) -> Prior:
+def _prior_with_observed_sizes(view: View, knowledge: Knowledge) -> Prior:
     prior = knowledge.prior
     own_sizes = [
         update.examples

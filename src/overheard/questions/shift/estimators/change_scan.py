@@ -10,7 +10,7 @@ from torch import Tensor
 MIN_RELATIVE_VARIANCE = 1e-9
 """Directions with less variance relative to the largest are dropped, as the sum of shares."""
 
-OWN_SHARE = 2.0
+SIMULATED_WEIGHT = 2.0
 """Weight of simulated runs in the inflation of a track's variance, in units of the variance of
 the change that is tested; its own variation has weight 1."""
 
@@ -154,7 +154,7 @@ def _evidence(
         tested = usual[0, inner, end]
         observed = own[:, 0, inner] + own[:, inner, end]  # (runs, changes)
         simulated = expected[0, inner] + expected[inner, end]
-        prior = OWN_SHARE * tested
+        prior = SIMULATED_WEIGHT * tested
         inflation = ((observed + prior) / (simulated + prior)).clamp(min=1)
         largest = (whole[end] / tested / inflation).max(1)
         best.append(largest.values)

@@ -1,10 +1,10 @@
-"""Turns an error in a user's own code, or in a plugin, into one message."""
+"""Turns an error in custom code or in a plugin into one message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from overheard.core.custom_code.failure import describe_failure, is_from_custom_code
 from overheard.core.errors import PlanError
-from overheard.core.own_code.failure import describe_failure, is_from_own_code
 
 
 @contextmanager
@@ -26,6 +26,6 @@ def explain_failures(what: str, contract: str) -> Iterator[None]:
     except (PlanError, MemoryError):
         raise
     except Exception as error:
-        if not is_from_own_code(error):
+        if not is_from_custom_code(error):
             raise
         raise PlanError(f"{what} failed, {describe_failure(error)}: {contract}") from error

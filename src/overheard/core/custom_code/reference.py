@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated, get_args, get_type_hints
 
+from overheard.core.custom_code.failure import describe_failure
 from overheard.core.errors import AuditError
-from overheard.core.own_code.failure import describe_failure
 
 REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """Matches a reference to a function or a class."""
@@ -34,7 +34,7 @@ Such a setting is never taken from a recording, whoever made it.
 NO_CODE_VARIABLE = "OVERHEARD_NO_CODE"
 """The environment variable that refuses code of others; worker processes inherit it."""
 
-OWN_PACKAGE = "overheard"
+PACKAGE = "overheard"
 
 
 def is_code_refused() -> bool:
@@ -155,7 +155,7 @@ def outside_settings(plugin: type) -> frozenset[str]:
     if not is_dataclass(plugin):
         return frozenset()
     names = frozenset(one.name for one in fields(plugin))
-    if plugin.__module__.partition(".")[0] != OWN_PACKAGE:
+    if plugin.__module__.partition(".")[0] != PACKAGE:
         return names
     hints = get_type_hints(plugin, include_extras=True)
     return frozenset(name for name in names if _is_by_user(hints[name]))

@@ -6,7 +6,7 @@ from functools import partial
 from overheard.core.seeds import Seed
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
-from overheard_studies.own.synthetic import (
+from overheard_studies.measurements.synthetic import (
     AUDITS,
     LEAST_COVERAGE,
     MOST_IN_A_CELL,

@@ -3,8 +3,8 @@
 import pytest
 
 from overheard_studies import plan_files
-from overheard_studies.own.audits import adapters, membership, shift, words
-from overheard_studies.own.equal_views import GRIDS, TUNING_SEEDS, equal_views_plan
+from overheard_studies.measurements.audits import adapters, membership, shift, words
+from overheard_studies.measurements.equal_views import GRIDS, TUNING_SEEDS, equal_views_plan
 from overheard_studies.plan_files import BASE
 
 

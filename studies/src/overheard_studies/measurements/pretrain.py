@@ -1,6 +1,6 @@
 """Pretrain the transformer of bloggers on posts of others.
 
-python -m overheard_studies.own.pretrain DATA base.safetensors
+python -m overheard_studies.measurements.pretrain DATA base.safetensors
 OVERHEARD_STUDIES_BASE=base.safetensors overheard reproduce overheard/adapters --data DATA
 """
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from overheard.core.errors import DataError, PlanError
-from overheard.core.own_code.guard import explain_failures
-from overheard.core.own_code.reference import (
+from overheard.core.custom_code.guard import explain_failures
+from overheard.core.custom_code.reference import (
     NO_CODE_VARIABLE,
     find_module_file,
     import_reference,
     outside_settings,
 )
-from overheard.data.datasets.own import Own as Data
+from overheard.core.errors import DataError, PlanError
+from overheard.data.datasets.custom import Own as Data
 from overheard.defenses.mm_aug import MmAug
+from overheard.learning.models.custom import Own as Net
 from overheard.learning.models.mlp import Mlp
-from overheard.learning.models.own import Own as Net
 from overheard.learning.models.transformer import Transformer
 
 
@@ -54,7 +54,7 @@ def test_a_failing_module_is_one_message(folder: Path, code: str, message: str):
         import_reference(f"{name}:bild", "model", PlanError)
 
 
-def test_a_failure_of_own_code_names_cause_place_and_contract():
+def test_a_failure_of_custom_code_names_cause_place_and_contract():
     with (
         pytest.raises(
             PlanError, match=r"x failed, KeyError: 'a' \(test_reference.py, line \d+"

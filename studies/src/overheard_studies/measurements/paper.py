@@ -1,6 +1,6 @@
 """All measurements that repeat no paper, under the name "overheard"."""
 
-from overheard_studies.own.audits import (
+from overheard_studies.measurements.audits import (
     adapters,
     identity,
     label_shares,
@@ -8,11 +8,11 @@ from overheard_studies.own.audits import (
     shift,
     words,
 )
-from overheard_studies.own.calibration import calibration
-from overheard_studies.own.doubts import label_share_doubts
-from overheard_studies.own.equal_views import equal_views, mm_aug
-from overheard_studies.own.shift_alarms import shift_alarms
-from overheard_studies.own.whispers_setting import whispers_setting
+from overheard_studies.measurements.calibration import calibration
+from overheard_studies.measurements.doubts import label_share_doubts
+from overheard_studies.measurements.equal_views import equal_views, mm_aug
+from overheard_studies.measurements.shift_alarms import shift_alarms
+from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.study import Paper
 
 PAPER = Paper(

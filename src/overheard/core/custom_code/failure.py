@@ -1,4 +1,4 @@
-"""Describes an error in a user's own code, or in a plugin, in one sentence."""
+"""Describes an error in custom code or in a plugin, in one sentence."""
 
 import sys
 import traceback
@@ -7,13 +7,13 @@ from pathlib import Path
 MAX_LENGTH = 300
 """Most characters of an error's text that a message quotes."""
 
-_OWN_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def is_from_own_code(error: BaseException) -> bool:
+def is_from_custom_code(error: BaseException) -> bool:
     """Return whether a line of code that is neither Overheard's nor a library's raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    return any(_is_own_code(Path(frame.filename)) for frame in frames)
+    return any(_is_custom_code(Path(frame.filename)) for frame in frames)
 
 
 def describe_failure(error: BaseException) -> str:
@@ -28,13 +28,13 @@ def describe_failure(error: BaseException) -> str:
     places = [
         f"{Path(frame.filename).name}, line {frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
-        if _is_own_code(Path(frame.filename))
+        if _is_custom_code(Path(frame.filename))
     ]
     return f"{said} ({places[-1]})" if places else said
 
 
-def _is_own_code(path: Path) -> bool:
+def _is_custom_code(path: Path) -> bool:
     if not path.is_absolute() or "site-packages" in path.parts:
         return False
-    libraries = (_OWN_PACKAGE, Path(sys.base_prefix) / "lib")
+    libraries = (_PACKAGE, Path(sys.base_prefix) / "lib")
     return not any(path.is_relative_to(folder) for folder in libraries)

@@ -6,8 +6,8 @@ from functools import partial
 import torch
 
 from overheard.core.seeds import Seed
-from overheard_studies.own.whispers_estimators import ESTIMATORS, FAST, mean_error
-from overheard_studies.own.whispers_readings import (
+from overheard_studies.measurements.whispers_estimators import ESTIMATORS, FAST, mean_error
+from overheard_studies.measurements.whispers_readings import (
     FLOOR,
     GRID,
     LEAKS,

@@ -23,7 +23,7 @@ from overheard.learning.fitting.share_network import (
 )
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.attacks.whispers import AttentiveRecurrence, Whispers
-from overheard_studies.own.whispers_readings import Readings, Setting
+from overheard_studies.measurements.whispers_readings import Readings, Setting
 
 Numbers = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import torch
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.attack import Attack
+from overheard.core.custom_code.attack_claims import make_claims
 from overheard.core.errors import OutputError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import Need
-from overheard.core.own_code.attack_claims import make_claims
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View

@@ -8,9 +8,9 @@ from typing import ClassVar, final
 import torch
 from torch import nn
 
+from overheard.core.custom_code.failure import describe_failure
+from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.errors import PlanError
-from overheard.core.own_code.failure import describe_failure
-from overheard.core.own_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.task import OUTPUTS_OF, Task
 from overheard.learning.model import Model
 

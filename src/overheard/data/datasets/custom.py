@@ -1,4 +1,4 @@
-"""The user's own data."""
+"""Custom data: a file, or the result of a function."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import Ge, Le
 
-from overheard.core.own_code.reference import OutsideName
+from overheard.core.custom_code.reference import OutsideName
 from overheard.core.settings import Positive
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource

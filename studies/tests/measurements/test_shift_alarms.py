@@ -6,8 +6,8 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.datasets.digits import Digits
-from overheard_studies.own import shift_alarms as module
-from overheard_studies.own.shift_alarms import Cell, list_cells, shift_alarms
+from overheard_studies.measurements import shift_alarms as module
+from overheard_studies.measurements.shift_alarms import Cell, list_cells, shift_alarms
 from overheard_studies.study import MeasurementRun
 
 

@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from overheard.auditing.inputs import Resources
-from overheard_studies.own import calibration as module
-from overheard_studies.own.calibration import calibration
-from overheard_studies.own.synthetic import AuditCell, null_cells, power_cells, share_cells
+from overheard_studies.measurements import calibration as module
+from overheard_studies.measurements.calibration import calibration
+from overheard_studies.measurements.synthetic import (
+    AuditCell,
+    null_cells,
+    power_cells,
+    share_cells,
+)
 from overheard_studies.runs import StudyRuns
 from overheard_studies.study import MeasurementRun
 from overheard_studies.values import ReproducedValue, make_value

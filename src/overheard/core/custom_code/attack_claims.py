@@ -6,10 +6,10 @@ from typing import Any, final
 
 from overheard.core.attack import Attack
 from overheard.core.claims import Claim
+from overheard.core.custom_code.failure import describe_failure, is_from_custom_code
 from overheard.core.errors import AuditError, ClaimError, NeedsError
-from overheard.core.failures import describe_own_failure
+from overheard.core.failures import describe_internal_error
 from overheard.core.knowledge import Knowledge
-from overheard.core.own_code.failure import describe_failure, is_from_own_code
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
@@ -100,7 +100,7 @@ def _describe_failure(
     error: Exception,
 ) -> str:
     """Return why an attack of Overheard failed; raise what no attack is the cause of."""
-    return describe_own_failure(f"the attack {attack.name}", error)
+    return describe_internal_error(f"the attack {attack.name}", error)
 
 
 def _infer(
@@ -128,7 +128,7 @@ def _infer(
 def _is_others_failure(error: Exception) -> bool:
     if isinstance(error, ClaimError):
         return True
-    return not isinstance(error, AuditError | MemoryError) and is_from_own_code(error)
+    return not isinstance(error, AuditError | MemoryError) and is_from_custom_code(error)
 
 
 def describe_claim_failure(attack: str, claim_type: type[Claim], error: Exception) -> str:
