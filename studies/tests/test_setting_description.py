@@ -28,7 +28,7 @@ def test_the_setting_of_a_quick_run_lists_every_reduction() -> None:
 
 
 def test_participants_have_the_papers_name() -> None:
-    description = describe_setting("MNIST", QUICK, FULL, participants="users")
+    description = describe_setting("MNIST", QUICK, FULL, word="users")
     assert "8 users of 300 to 500 examples" in description
     assert "examples per user" in description
 

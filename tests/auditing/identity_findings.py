@@ -48,7 +48,7 @@ def identity_finding(
 def identity_run(
     strength: float,
     *,
-    people: int = 12,
+    all_users: int = 12,
     strangers: int = 0,
     updates: int = 6,
     clump: float = 0.7,
@@ -62,13 +62,13 @@ def identity_run(
     A part of each score, with standard deviation `clump`, is the same in all updates of a user.
     """
     random = np.random.default_rng([seed, is_control, int(1000 * strength)])
-    users = [f"u{number}" for number in range(people)]
+    users = [f"u{number}" for number in range(all_users)]
     findings = []
     for place, who in enumerate([*users, *(f"x{number}" for number in range(strangers))]):
-        shared = clump * random.normal(size=people)
+        shared = clump * random.normal(size=all_users)
         for update in range(updates):
-            scores = random.normal(size=people) + shared
-            if place < people:
+            scores = random.normal(size=all_users) + shared
+            if place < all_users:
                 scores[place] += strength
             findings.append(
                 identity_finding(

@@ -196,24 +196,24 @@ def test_runs_follow_arm_by_arm_each_with_its_controls_and_its_folder():
 WHO = ThreatPlan(attacks=(Resemblance(), DOES_NOT, Likeness()))
 
 
-def of_people(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
-    people = {"split": ByUser(), "people": KnownUserSettings(), "shifts": shifts}
-    return replace_tables(TINY, data=DATA.model_copy(update=people), threats=threats)
+def of_users(*threats: ThreatPlan, shifts: tuple[DataShift, ...] = ()) -> Plan:
+    users = {"split": ByUser(), "people": KnownUserSettings(), "shifts": shifts}
+    return replace_tables(TINY, data=DATA.model_copy(update=users), threats=threats)
 
 
 def test_a_run_of_users_has_a_control_if_an_attack_asks_for_identities():
-    assert run_kinds(of_people(WHO)) == PERMUTED
-    assert control_kind(of_people(WHO)) == "permutation"
+    assert run_kinds(of_users(WHO)) == PERMUTED
+    assert control_kind(of_users(WHO)) == "permutation"
     # Without an identity attack, or without users.
-    assert run_kinds(of_people(ThreatPlan(attacks=(DOES_NOT,)))) == (PLANNED,)
+    assert run_kinds(of_users(ThreatPlan(attacks=(DOES_NOT,)))) == (PLANNED,)
     assert run_kinds(plan(threats=(WHO,))) == (PLANNED,)
     assert control_kind(plan(threats=(WHO,))) is None
 
 
 def test_identity_attacks_run_on_controls_and_never_on_single_rounds():
     # Of the run one cell each of two attacks and three of the other, of the control two.
-    assert counts(of_people(WHO)) == [1 + 3 + 1, 2]
-    assert len(resolved(of_people(WHO))) == 2 + 5 + 2 + 2
+    assert counts(of_users(WHO)) == [1 + 3 + 1, 2]
+    assert len(resolved(of_users(WHO))) == 2 + 5 + 2 + 2
 
 
 def test_refuses_a_plan_with_shift_and_identity_attacks():
@@ -224,9 +224,9 @@ def test_refuses_a_plan_with_shift_and_identity_attacks():
         with pytest.raises(
             PlanError, match="need different control runs: split the plan in two"
         ):
-            run_kinds(of_people(*threats, shifts=(TRULY,)))
+            run_kinds(of_users(*threats, shifts=(TRULY,)))
         # Where nothing shifts, or data are but exchanged, there is one control.
-        assert run_kinds(of_people(*threats)) == PERMUTED
-        assert run_kinds(of_people(*threats, shifts=(EXCHANGE,))) == PERMUTED
+        assert run_kinds(of_users(*threats)) == PERMUTED
+        assert run_kinds(of_users(*threats, shifts=(EXCHANGE,))) == PERMUTED
     # With a shift but without a shift attack.
-    assert run_kinds(of_people(WHO, shifts=(TRULY,))) == PERMUTED
+    assert run_kinds(of_users(WHO, shifts=(TRULY,))) == PERMUTED

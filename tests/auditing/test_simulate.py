@@ -345,15 +345,15 @@ def test_partitions_by_the_split_of_the_plan():
 
 
 def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
-    people = KnownUserSettings(prior="random", unseen=1, holdout=1, shadow_devices=True)
-    plan = user_plan(tmp_path, IDENTITY_THREAT, people=people)
+    settings = KnownUserSettings(prior="random", unseen=1, holdout=1, shadow_devices=True)
+    plan = user_plan(tmp_path, IDENTITY_THREAT, people=settings)
     dataset = load_data(plan, HERE)
     run, control = (partition_for_plan(plan, dataset, 0, kind) for kind in run_kinds(plan))
-    assert run.participants is not None
-    assert control.participants is not None
-    assert run.participants.users == control.participants.users
+    assert run.run_users is not None
+    assert control.run_users is not None
+    assert run.run_users.users == control.run_users.users
     known = KnownUsers.of(known_to(plan.arms[0], IDENTITY_THREAT, inputs_for(plan)))
-    for who in (run.participants.known, control.participants.known):
+    for who in (run.run_users.known, control.run_users.known):
         assert list(who.prior_examples) == list(known.prior_examples)
         assert who.shadow_devices == known.shadow_devices
         for name, prior in who.all_prior_examples().items():
@@ -364,13 +364,13 @@ def test_prior_examples_of_users_are_the_same_in_the_control(tmp_path: Path):
     for one, other in zip(run.rows[0][6:], control.rows[0][6:], strict=True):
         assert torch.equal(one, other)
     # Without an identity attack nothing is exchanged.
-    unasked = user_plan(tmp_path, SERVER_THREAT, people=people)
+    unasked = user_plan(tmp_path, SERVER_THREAT, people=settings)
     assert run_kinds(unasked) == (PLANNED,)
 
 
 def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
-    people = KnownUserSettings(prior="random", shadow_devices=True)
-    plan = user_plan(tmp_path, IDENTITY_THREAT, people=people)
+    settings = KnownUserSettings(prior="random", shadow_devices=True)
+    plan = user_plan(tmp_path, IDENTITY_THREAT, people=settings)
     dataset = load_data(plan, HERE)
     dealt = partition_for_plan(plan, dataset, 0)
     arms = (plan.arms[0], ArmPlan(name="adaptive", shadows_defended=True))

@@ -168,7 +168,7 @@ def test_the_open_set_score_has_the_base_rate_as_a_reference():
     # One of four is a stranger: 1/4 * 3/4.
     findings = [
         replace(one, scores=(*one.scores, Score("unseen", 0.1, "lower", {"even": 0.25}, {})))
-        for one in identity_run(1.0, people=3, strangers=1, updates=1)
+        for one in identity_run(1.0, all_users=3, strangers=1, updates=1)
     ]
     row = next(row for row in summarise(findings, SEED) if row.score == "unseen")
     assert row.references["the base rate"] == pytest.approx(3 / 16)

@@ -20,7 +20,7 @@ from overheard.federation.cohort import (
     sample_cohort,
 )
 from overheard.federation.federation import Federation
-from overheard.federation.sampling import participants_per_round, sampling_rate
+from overheard.federation.sampling import clients_per_round, sampling_rate
 from tests.federation.conftest import ClientDefense
 
 
@@ -174,7 +174,7 @@ def test_the_sampling_rate_is_from_the_view_of_another_client() -> None:
     assert sampling_rate(10, 0.3) == pytest.approx(3 / 9)
     assert sampling_rate(2, 0.5) == 1.0
     assert sampling_rate(1, 0.5) == sampling_rate(4, 1.0) == 1.0
-    assert participants_per_round(2, 0.1) == 1
+    assert clients_per_round(2, 0.1) == 1
 
 
 def test_a_defense_of_the_data_gets_the_background_and_a_seed_for_all_rounds(

@@ -12,7 +12,7 @@ from overheard.linkage.multi_head_mlp import UNLABELLED
 from overheard.questions.attribute.estimators.attribute_claims import pool_attribute_claims
 from tests.runs.planted_users import make_prior
 
-PEOPLE = KnownUsers(
+USERS = KnownUsers(
     {"ann": make_prior(1), "bob": make_prior(1)},
     {"eve": make_prior(1), "joe": make_prior(1), "kim": make_prior(1)},
     attributes={"hand": {"ann": "right", "bob": "both", "eve": "left", "joe": "right"}},
@@ -30,15 +30,15 @@ KNOWN = KnownUpdates(
 
 class TestAttributeLabels:
     def test_holdout_labels_only_users_who_take_no_part(self):
-        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "holdout")
+        found = read_attribute_labels(KNOWN, USERS, "hand", "holdout")
         assert found.values == ("both", "left", "right")
         assert found.labels.tolist() == [UNLABELLED, UNLABELLED, 1, 2, UNLABELLED, 1]
         assert found.labelled_rows().tolist() == [2, 3, 5]
 
     def test_refuses_a_single_value(self):
         one_value = KnownUsers(
-            PEOPLE.prior_examples,
-            PEOPLE.holdout,
+            USERS.prior_examples,
+            USERS.holdout,
             attributes={"hand": {"eve": "left", "ann": "right"}},
         )
         with pytest.raises(NeedsError, match="2 different values"):
@@ -46,7 +46,7 @@ class TestAttributeLabels:
         assert len(read_attribute_labels(KNOWN, one_value, None, "everyone").values) == 2
 
     def test_claims_the_geometric_mean_over_the_updates_of_a_sender(self):
-        found = read_attribute_labels(KNOWN, PEOPLE, "hand", "everyone")
+        found = read_attribute_labels(KNOWN, USERS, "hand", "everyone")
         sent = SenderUpdates(
             torch.zeros(3, 3), (client(0), client(0), client(1)), torch.tensor([0, 1, 0])
         )

@@ -94,7 +94,7 @@ class TestSimulateMetadata:
 
 class TestReadShadowMetadata:
     def test_reads_the_shadow_devices_of_candidate_users(self):
-        people = KnownUsers(
+        known_users = KnownUsers(
             {"ann": make_prior(1), "bob": make_prior(1)},
             {"eve": make_prior(1)},
             {shadow_device(0): "bob", shadow_device(1): "eve", shadow_device(2): "ann"},
@@ -105,15 +105,17 @@ class TestReadShadowMetadata:
             make_message(0, shadow_device(2), metrics={"loss": 3.0}),
             make_message(0, client(0), metrics={"loss": 9.0}),
         )
-        known = read_shadow_metadata(view, Knowledge(2, facts=Facts(people)), with_order=False)
+        known = read_shadow_metadata(
+            view, Knowledge(2, facts=Facts(known_users)), with_order=False
+        )
         assert known.values[:, 0].tolist() == [-1, 1]
         assert known.users.tolist() == [1, 0]
 
     def test_needs_shadow_devices_that_took_part(self):
-        people = KnownUsers({"ann": make_prior(1), "bob": make_prior(1)})
+        known_users = KnownUsers({"ann": make_prior(1), "bob": make_prior(1)})
         with pytest.raises(NeedsError, match=r"data\.people\.shadow_devices"):
             read_shadow_metadata(
                 make_view(make_message(0, client(0))),
-                Knowledge(2, facts=Facts(people)),
+                Knowledge(2, facts=Facts(known_users)),
                 with_order=False,
             )

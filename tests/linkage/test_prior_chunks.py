@@ -4,10 +4,10 @@ from overheard.linkage.known_updates import KnownUpdates
 from overheard.linkage.user_evidence import average_chunks, chunk_indices
 
 
-def known(vectors, people, rounds, chunks) -> KnownUpdates:
+def known(vectors, users, rounds, chunks) -> KnownUpdates:
     return KnownUpdates(
         torch.tensor(vectors),
-        torch.tensor(people),
+        torch.tensor(users),
         torch.tensor(rounds),
         torch.tensor(chunks),
         ("ann", "ben", "cid"),

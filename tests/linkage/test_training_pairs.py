@@ -5,16 +5,16 @@ from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
 from overheard.linkage.training_pairs import draw_embedding_pairs, draw_update_pairs
 
-PEOPLE = torch.tensor([0, 2, 0, 2, 5, 0])
+USERS = torch.tensor([0, 2, 0, 2, 5, 0])
 """User 5 has one update, so it is only in pairs that do not match."""
 
 
 def test_every_second_pair_is_of_the_same_user() -> None:
-    pairs = draw_update_pairs(PEOPLE, 200, Seed(0), "me")
+    pairs = draw_update_pairs(USERS, 200, Seed(0), "me")
     assert pairs.match.tolist() == [True, False] * 100
-    assert (PEOPLE[pairs.left] == PEOPLE[pairs.right]).equal(pairs.match)
+    assert (USERS[pairs.left] == USERS[pairs.right]).equal(pairs.match)
     assert bool((pairs.left != pairs.right).all())
-    assert set(PEOPLE[pairs.left[~pairs.match]].tolist()) == {0, 2, 5}
+    assert set(USERS[pairs.left[~pairs.match]].tolist()) == {0, 2, 5}
 
 
 @pytest.mark.parametrize("people", [[0, 1, 2], [3, 3]])
@@ -24,9 +24,9 @@ def test_needs_two_updates_of_one_user_and_one_of_another(people) -> None:
 
 
 def test_every_second_embedding_is_that_of_the_updates_user() -> None:
-    pairs = draw_embedding_pairs(PEOPLE, 200, Seed(0), "me")
+    pairs = draw_embedding_pairs(USERS, 200, Seed(0), "me")
     assert pairs.match.tolist() == [True, False] * 100
-    assert (PEOPLE[pairs.left] == pairs.right).equal(pairs.match)
+    assert (USERS[pairs.left] == pairs.right).equal(pairs.match)
     assert set(pairs.right.tolist()) == {0, 2, 5}
 
 

@@ -63,15 +63,15 @@ class TestLinked:
 class TestLeastNearness:
     def test_separable_pairs_give_the_largest_similarity_of_different_users(self) -> None:
         # Across rounds: .8 and .7 are of the same user, .2 and .1 of two users.
-        people = torch.tensor([0, 1, 0, 1])
-        assert equal_error_threshold(FOUR, people, ROUNDS) == pytest.approx(0.2, abs=1e-3)
+        users = torch.tensor([0, 1, 0, 1])
+        assert equal_error_threshold(FOUR, users, ROUNDS) == pytest.approx(0.2, abs=1e-3)
 
     def test_misses_and_false_links_are_equally_frequent(self) -> None:
         # Same user: .8 and .1; two users: .7 and .2. Above .2 half of either is wrong.
-        people = torch.tensor([0, 1, 0, 1])
+        users = torch.tensor([0, 1, 0, 1])
         mixed = FOUR.clone()
         mixed[0, 2], mixed[1, 3], mixed[0, 3], mixed[1, 2] = 0.8, 0.1, 0.7, 0.2
-        assert equal_error_threshold(mixed, people, ROUNDS) == pytest.approx(0.2, abs=1e-3)
+        assert equal_error_threshold(mixed, users, ROUNDS) == pytest.approx(0.2, abs=1e-3)
 
     def test_links_nothing_if_no_user_has_two_updates(self) -> None:
         assert equal_error_threshold(FOUR, torch.arange(4), ROUNDS) == float("inf")

@@ -28,14 +28,14 @@ def traits(seed: int = 0) -> Tensor:
 def updates(trait: Tensor, noise: float, seed: int, pieces: int = PIECES) -> KnownUpdates:
     """Chunks of each user and round: the user's trait, the round's mean, and noise."""
     draw = Seed(seed).generator()
-    people = torch.arange(len(trait)).repeat_interleave(pieces).repeat(ROUNDS)
+    users = torch.arange(len(trait)).repeat_interleave(pieces).repeat(ROUNDS)
     rounds = torch.arange(ROUNDS).repeat_interleave(len(trait) * pieces)
     round_means = 5 * torch.randn(ROUNDS, DIMS, generator=draw)
-    vectors = trait[people] + round_means[rounds]
+    vectors = trait[users] + round_means[rounds]
     vectors = vectors + noise * torch.randn(vectors.shape, generator=draw)
     chunks = torch.arange(pieces).repeat(len(trait) * ROUNDS)
     names = tuple(f"user {number}" for number in range(len(trait)))
-    return KnownUpdates(vectors, people, rounds, chunks, names, USERS)
+    return KnownUpdates(vectors, users, rounds, chunks, names, USERS)
 
 
 def rows_of(known: KnownUpdates, rows: Tensor) -> KnownUpdates:
@@ -55,9 +55,9 @@ def score_updates(evidence: UserEvidence, known: dict, count: int = 1) -> Tensor
     return evidence.scores(places, torch.full((len(places[0]),), count))
 
 
-def share_identified(scores: Tensor, people: Tensor) -> float:
-    known = people < USERS
-    return float((scores.argmax(1) == people)[known].double().mean())
+def share_identified(scores: Tensor, values: Tensor) -> float:
+    known = values < USERS
+    return float((scores.argmax(1) == values)[known].double().mean())
 
 
 KNOWN = {-1: updates(traits(), 1.0, 1)}

@@ -9,7 +9,7 @@ from overheard.linkage.wccn import WccnSpace, fit_wccn_transform, mean_by_user
 # The updates of one user differ by 2 to either side along the first axis, those of the other
 # by 1 along the second: W = diag(4 + 4, 1 + 1) / (4 updates - 2 users) = diag(4, 1).
 PLACES = torch.tensor([[3.0, 0], [-1, 0], [5, 1], [5, -1]]).double()
-PEOPLE = torch.tensor([0, 0, 1, 1])
+USERS = torch.tensor([0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ PEOPLE = torch.tensor([0, 0, 1, 1])
     [(0.0, (4.0, 1.0)), (0.4, (3.4, 1.6)), (1.0, (2.5, 2.5))],
 )
 def test_directions_are_weighted_by_inverse_within_user_variance(shrinkage, variances) -> None:
-    turn = fit_wccn_transform(PLACES, PEOPLE, shrinkage)
+    turn = fit_wccn_transform(PLACES, USERS, shrinkage)
     # Inner products after the transform: x T T^T y, hence T T^T = W^-1.
     expected = torch.diag(1 / torch.tensor(variances).double())
     assert (turn @ turn.T).allclose(expected, atol=1e-9)
@@ -42,9 +42,9 @@ def test_cosines_are_taken_after_the_transform() -> None:
 @given(st.integers(0, 999), st.floats(0.01, 1), st.permutations(range(9)))
 def test_cosines_do_not_depend_on_order_and_scale(seed, shrinkage, order) -> None:
     places = torch.randn(9, 4, generator=Seed(seed).generator(), dtype=torch.float64)
-    people = torch.arange(9) % 3
+    users = torch.arange(9) % 3
     cosines = []
-    for updates, user_indices in ((places, people), (7 * places[order], people[order])):
+    for updates, user_indices in ((places, users), (7 * places[order], users[order])):
         turn = fit_wccn_transform(updates, user_indices, shrinkage)
         cosines.append(
             WccnSpace(turn, mean_by_user(updates, user_indices, 3) @ turn).cosines(places)

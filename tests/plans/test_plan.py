@@ -86,7 +86,7 @@ def test_refuses_an_arm_with_rounds_of_its_own_and_changing_data():
 
 
 def test_refuses_shadow_devices_with_distillation():
-    plan = of_people("shadow_devices = true") + "\n" + FLIP
+    plan = of_users("shadow_devices = true") + "\n" + FLIP
     with pytest.raises(PlanError, match="cannot take part in distillation"):
         parse_plan(plan, "p")
 
@@ -274,7 +274,7 @@ PEOPLED = GOOD.replace('{ kind = "dirichlet", alpha = 1 }', '"by_user"').replace
 )
 
 
-def of_people(line: str) -> str:
+def of_users(line: str) -> str:
     return PEOPLED.replace("[data.people]", f"[data.people]\n{line}")
 
 
@@ -284,7 +284,7 @@ def test_all_settings_of_people_are_read_as_written():
         "holdout = 2\nshadow_devices = true\nper_label = 3"
     )
     arm = '\n[[arms]]\nname = "plain"\nshadows_defended = true\n'
-    plan = parse_plan(of_people(settings) + 'pseudonyms = "round"\n' + arm, "p")
+    plan = parse_plan(of_users(settings) + 'pseudonyms = "round"\n' + arm, "p")
     assert plan.data.people is not None
     assert plan.data.people == KnownUserSettings(
         "chronological_within_labels", 0.25, 20, 1, 2, shadow_devices=True, per_label=3
@@ -322,18 +322,18 @@ INVALID = [
     (f'{GOOD}auxiliary_shift = 0.5\nknows = ["model"]\n', "threats.0",
      "add 'auxiliary' to knows"),
     (f'{GOOD}auxiliary_from = "digits"\n', "plan", "threats.0.auxiliary_from: give the number"),
-    (of_people('prior = "earlier"'), "data.people.prior", "'random', 'chronological'"),
-    (of_people("share = 1.0"), "data.people.share", "must be below 1, got 1.0"),
-    (of_people("share = nan"), "data.people.share", "must be"),
-    (of_people("records = 0"), "data.people.records", "must be 1 or more, got"),
-    (of_people("unseen = -1"), "data.people.unseen", "must be 0 or more, got"),
-    (of_people("holdout = 1.5"), "data.people.holdout", "must be a whole number, got"),
-    (of_people('shadow_devices = "yes"'), "data.people.shadow_devices",
+    (of_users('prior = "earlier"'), "data.people.prior", "'random', 'chronological'"),
+    (of_users("share = 1.0"), "data.people.share", "must be below 1, got 1.0"),
+    (of_users("share = nan"), "data.people.share", "must be"),
+    (of_users("records = 0"), "data.people.records", "must be 1 or more, got"),
+    (of_users("unseen = -1"), "data.people.unseen", "must be 0 or more, got"),
+    (of_users("holdout = 1.5"), "data.people.holdout", "must be a whole number, got"),
+    (of_users('shadow_devices = "yes"'), "data.people.shadow_devices",
      "must be true or false, got"),
-    (of_people("per_label = 0"), "data.people.per_label", "must be 1 or more, got"),
-    (of_people('prior = "profile"\nunseen = 1'), "data.people",
+    (of_users("per_label = 0"), "data.people.per_label", "must be 1 or more, got"),
+    (of_users('prior = "profile"\nunseen = 1'), "data.people",
      "does not name users: leave out"),
-    (of_people("known = 3"), "data.people.known", "Extra inputs"),
+    (of_users("known = 3"), "data.people.known", "Extra inputs"),
     (PEOPLED.replace('"by_user"', '"iid"'), "data",
      "with the split iid clients do not stand for users: choose a split by users"),
     (f'{ROUND_NAMES}about = "cohort"\n', "threats.0",

@@ -49,7 +49,7 @@ def test_a_low_error_rate_has_a_positive_gain() -> None:
 
 
 def test_without_recognition_no_gain_is_significant() -> None:
-    for name, row in rows(identity_run(0.0, people=20)).items():
+    for name, row in rows(identity_run(0.0, all_users=20)).items():
         assert row.gain.low < 0 < row.gain.high, name
 
 
@@ -102,7 +102,7 @@ def test_the_gain_over_the_published_attack_uses_the_same_targets() -> None:
 
 def test_a_user_of_several_runs_counts_once() -> None:
     runs = [one for seed in (0, 1) for one in identity_run(2.0, seed=seed)]
-    # 12 people in both runs.
+    # 12 users in both runs.
     assert rows(runs)["mean_average_precision"].value.degrees == 11
 
 

@@ -147,7 +147,7 @@ def test_users_are_permuted_with_all_their_updates(strength: float, leaks: bool)
 
 
 def test_users_whom_the_attacker_does_not_know_are_left_out() -> None:
-    with_strangers = identity_run(3.0, people=3, strangers=4)
+    with_strangers = identity_run(3.0, all_users=3, strangers=4)
     assert fits_of("identity", with_strangers).smallest_p_value == pytest.approx(1 / 6)
 
 
@@ -184,7 +184,7 @@ def test_people_are_permuted_with_their_attributes_alike_in_all_runs() -> None:
         for user in range(8)
     ]
     found = fits_of("attribute", findings)
-    # 8 people, 4 of each value: 70 different ways, however many runs.
+    # 8 users, 4 of each value: 70 different ways, however many runs.
     assert found.smallest_p_value == pytest.approx(1 / 70, rel=0.01)
     assert p_value(found) < 0.03
 

@@ -153,10 +153,10 @@ def test_a_report_on_users_is_readable_and_complete(
     page = open_page(tmp_path / "report.html", width)
     check_readable(page)
     # Who is who in either arm; the links.
-    assert page.locator("#people figure").count() == 3
+    assert page.locator("#users figure").count() == 3
     # The frontier of who is who; beside it each of the three questions, arm by arm.
     assert page.locator("#arms figure").count() == 4
-    assert page.locator("nav a[href='#people']").count() == 1
+    assert page.locator("nav a[href='#users']").count() == 1
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -188,7 +188,7 @@ def test_a_report_without_shifts_and_users_has_no_such_sections(
 ) -> None:
     page = open_page(report)
     assert page.locator("#shifts, nav a[href='#shifts']").count() == 0
-    assert page.locator("#people, nav a[href='#people']").count() == 0
+    assert page.locator("#users, nav a[href='#users']").count() == 0
 
 
 def test_paper_has_the_first_page_and_the_charts_without_what_is_folded(

@@ -31,12 +31,12 @@ MLP = "reidentify_mlp"
 AUGMENTED = ArmDefense("MmAug(alpha=0.5)", "client", "the client itself", "none")
 
 
-def user_truth(people: Sequence[str], *more: TrueFact) -> GroundTruth:
+def user_truth(texts: Sequence[str], *more: TrueFact) -> GroundTruth:
     """Return the truth of a run in which these users have a pseudonym in each round."""
     users = {
         Party(f"anon/{number}-{place}"): who
         for number in ROUNDS
-        for place, who in enumerate(people)
+        for place, who in enumerate(texts)
     }
     return GroundTruth(Facts(UsersOfClients(users), *more))
 

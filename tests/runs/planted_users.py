@@ -89,7 +89,7 @@ class PlantedUsers:
 
     def knowledge(self) -> Knowledge:
         numbers = range(2 * self.users)
-        people = KnownUsers(
+        known_users = KnownUsers(
             {user(user_number): make_prior(4) for user_number in numbers[: self.users]},
             {user(user_number): make_prior(4) for user_number in numbers[self.users :]},
             {shadow_device(user_number): user(user_number) for user_number in numbers},
@@ -97,7 +97,7 @@ class PlantedUsers:
                 "side": {user(user_number): self.value(user_number) for user_number in numbers}
             },
         )
-        return Knowledge(2, facts=Facts(people))
+        return Knowledge(2, facts=Facts(known_users))
 
     def targets(self) -> dict[Party, int]:
         """Return the user of each pseudonym."""

@@ -22,7 +22,7 @@ from overheard.statistics.permutation_test import (
     re_pair_units,
     re_pairings,
     smallest_p_value,
-    sum_by_person,
+    sum_by_user,
     sum_over_pairings,
 )
 
@@ -92,36 +92,36 @@ def test_the_last_number_of_pairings_that_is_enumerated_has_the_smallest_p_value
 
 def test_sums_add_what_exceeds_the_mean_of_a_run() -> None:
     fits = np.array([[4.0, 0.0], [2.0, 0.0], [10.0, 3.0], [10.0, 1.0]])
-    people, runs = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    # Run means: (3, 0) and (10, 2). Person 0: (1, 0) + (0, 1); person 1: (-1, 0) + (0, -1).
-    assert sum_by_person(fits, people, runs, 2).tolist() == [[1.0, 1.0], [-1.0, -1.0]]
+    users, runs = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    # Run means: (3, 0) and (10, 2). User 0: (1, 0) + (0, 1); user 1: (-1, 0) + (0, -1).
+    assert sum_by_user(fits, users, runs, 2).tolist() == [[1.0, 1.0], [-1.0, -1.0]]
 
 
 def test_a_bias_of_a_run_changes_nothing() -> None:
     random = np.random.default_rng(0)
-    fits, people = random.normal(size=(6, 3)), np.array([0, 1, 2, 0, 1, 2])
+    fits, users = random.normal(size=(6, 3)), np.array([0, 1, 2, 0, 1, 2])
     runs = np.array([0, 0, 0, 1, 1, 1])
     biased = fits + np.array([5.0, -2.0])[runs, None]
-    assert sum_by_person(biased, people, runs, 3) == pytest.approx(
-        sum_by_person(fits, people, runs, 3)
+    assert sum_by_user(biased, users, runs, 3) == pytest.approx(
+        sum_by_user(fits, users, runs, 3)
     )
 
 
 def test_a_missing_claim_counts_as_the_mean() -> None:
     fits = np.array([[np.nan, 1.0], [2.0, 1.0], [4.0, 1.0]])
-    sums = sum_by_person(fits, np.array([0, 1, 2]), np.zeros(3, dtype=int), 3)
+    sums = sum_by_user(fits, np.array([0, 1, 2]), np.zeros(3, dtype=int), 3)
     assert sums[:, 0].tolist() == [0.0, -1.0, 1.0]
 
 
 def test_people_of_the_same_runs_form_a_group() -> None:
-    people, runs = np.array([0, 1, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1, 1])
-    groups = group_by_runs(people, runs, 4)
+    users, runs = np.array([0, 1, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1, 1])
+    groups = group_by_runs(users, runs, 4)
     assert groups[0] == groups[1] != groups[2] == groups[3]
 
 
 def test_all_people_form_one_group_if_somebody_has_no_partner() -> None:
-    people, runs = np.array([0, 1, 2, 0, 1]), np.array([0, 0, 0, 1, 1])
-    assert group_by_runs(people, runs, 3).tolist() == [0, 0, 0]
+    users, runs = np.array([0, 1, 2, 0, 1]), np.array([0, 0, 0, 1, 1])
+    assert group_by_runs(users, runs, 3).tolist() == [0, 0, 0]
 
 
 def test_each_claim_counts_with_the_truth_that_the_pairing_gives_it() -> None:
@@ -274,7 +274,7 @@ def test_the_true_pairing_comes_first_and_all_others_follow() -> None:
 
 
 def test_units_with_equal_truths_are_no_different_pairings() -> None:
-    # One of five people differs: five places for it.
+    # One of five users differs: five places for it.
     assert count_arrangements([0] * 5, "aaaab") == 5
     fits = np.random.default_rng(0).normal(size=(1, 5, 2))[:, :, [0, 0, 0, 0, 1]]
     found = re_pair_units(fits, np.zeros(5, dtype=int), "aaaab", Seed(0))

@@ -91,7 +91,9 @@ def test_every_target_is_paired_with_every_user() -> None:
 
 def test_the_auc_interval_is_above_a_half_only_if_users_are_recognised() -> None:
     for strength, low, high in ((2.0, 0.8, 0.97), (0.0, 0.4, 0.6)):
-        runs = [build_matches(one) for one in build_rankings(identity_run(strength, people=20))]
+        runs = [
+            build_matches(one) for one in build_rankings(identity_run(strength, all_users=20))
+        ]
         estimate = estimate_auc(runs, SEED)
         assert low < estimate.low < estimate.mean < estimate.high < high
 
@@ -101,7 +103,7 @@ def test_correlation_within_users_widens_the_interval() -> None:
     for clump in (0.0, 2.0):
         runs = [
             build_matches(one)
-            for one in build_rankings(identity_run(1.0, people=20, updates=12, clump=clump))
+            for one in build_rankings(identity_run(1.0, all_users=20, updates=12, clump=clump))
         ]
         estimate = estimate_equal_error_rate(runs, SEED)
         widths.append(estimate.high - estimate.low)

@@ -88,9 +88,9 @@ def test_a_proportion_without_misses_has_its_exact_interval() -> None:
     result = estimate_mean(values, runs)
     assert ends(result) == pytest.approx((exact.low, 1.0))
     assert ends(result)[0] == pytest.approx(0.6915, abs=1e-4)
-    # The same person in both runs is one trial: 0.025^(1/5).
-    people = np.tile(np.arange(5), 2)
-    assert ends(estimate_mean(values, runs, people))[0] == pytest.approx(0.4782, abs=1e-4)
+    # The same user in both runs is one trial: 0.025^(1/5).
+    users = np.tile(np.arange(5), 2)
+    assert ends(estimate_mean(values, runs, users))[0] == pytest.approx(0.4782, abs=1e-4)
 
 
 def test_means_that_happen_to_be_1_are_no_trials() -> None:
@@ -156,7 +156,7 @@ def test_a_user_of_several_runs_counts_once() -> None:
 @pytest.mark.parametrize("runs", [2, 3, 4])
 def test_intervals_over_users_who_recur_cover_further_users(runs: int) -> None:
     # Nine tenths of the variance are a user's own in all runs. With users of different runs
-    # taken as different people, 67 to 84 % of these intervals cover.
+    # taken as different users, 67 to 84 % of these intervals cover.
     generator, covered = SEED.numpy(), 0
     run, users = np.repeat(np.arange(runs), 5), np.tile(np.arange(5), runs)
     for _ in range(1000):

@@ -49,7 +49,7 @@ def build_federation(
     resources: Resources,
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
-    training, users, rounds = plan.training, partition.participants, plan.rounds_of(arm)
+    training, users, rounds = plan.training, partition.run_users, plan.rounds_of(arm)
     facts = _true_facts(dataset, partition)
     return Federation(
         build_model=partial(training.model.build, dataset.task),
@@ -83,9 +83,9 @@ def build_federation(
 def _true_facts(dataset: Dataset, partition: DataPartition) -> Facts[TrueFact]:
     """Return what is true of the clients of a partition, whatever the plan asks."""
     facts = Facts[TrueFact]()
-    if partition.participants is not None:
-        facts = facts.having(UsersOfClients(partition.participants.users))
-        facts = facts.having(Attributes(partition.participants.attributes))
+    if partition.run_users is not None:
+        facts = facts.having(UsersOfClients(partition.run_users.users))
+        facts = facts.having(Attributes(partition.run_users.attributes))
     if partition.drawn_from is not None:
         facts = facts.having(DrawnShares.of_rounds(partition.drawn_from))
     if partition.shifts:

@@ -55,7 +55,7 @@ from overheard.core.plugin_registry import PluginWarning
 
 app = typer.Typer(
     name="overheard",
-    help="Measure what a federated-learning run reveals about its participants, and what "
+    help="Measure what a federated-learning run reveals about its clients, and what "
     "defenses achieve at what cost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

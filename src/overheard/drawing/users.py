@@ -62,7 +62,7 @@ def user_section(
     if figures:
         heading = "By threshold, candidate list and user"
         blocks.append(SectionBlock(heading, figures=tuple(figures), panel_width=280))
-    return (Section("people", "Users and their re-identification", "Users", tuple(blocks)),)
+    return (Section("users", "Users and their re-identification", "Users", tuple(blocks)),)
 
 
 def unmeasured_user_sentence(threat_result: ThreatResult) -> str:

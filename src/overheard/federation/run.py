@@ -30,7 +30,7 @@ from overheard.federation.round import (
     run_round,
 )
 from overheard.federation.round_messages import MOST_BYTES, RoundMessages
-from overheard.federation.sampling import participants_per_round
+from overheard.federation.sampling import clients_per_round
 from overheard.federation.server import Server
 from overheard.learning.evaluate import utility
 from overheard.learning.initialization import initial_weights
@@ -352,7 +352,7 @@ def split_into_stacks(federations: Sequence[Federation], clients: int) -> tuple[
     """
     cuts, total = [0], 0
     for index, federation in enumerate(federations):
-        count = participants_per_round(len(federation.clients), federation.participation)
+        count = clients_per_round(len(federation.clients), federation.participation)
         if total and total + count > clients:
             cuts.append(index)
             total = 0

@@ -11,7 +11,7 @@ Sampling = Literal["fixed", "poisson", "with_replacement"]
 and independently, or a fixed number of draws in which a client may occur several times."""
 
 
-def participants_per_round(clients: int, participation: float) -> int:
+def clients_per_round(clients: int, participation: float) -> int:
     """Return how many clients are sampled per round, with Poisson sampling on average."""
     return max(1, round(participation * clients))
 
@@ -27,7 +27,7 @@ def sampling_rate(clients: int, participation: float, sampling: Sampling = "fixe
     """
     if sampling == "poisson":
         return participation
-    return min(1.0, participants_per_round(clients, participation) / max(1, clients - 1))
+    return min(1.0, clients_per_round(clients, participation) / max(1, clients - 1))
 
 
 def draw_copies(
@@ -37,7 +37,7 @@ def draw_copies(
 
     With Poisson sampling nobody may be drawn.
     """
-    generator, count = seed.generator(), participants_per_round(clients, participation)
+    generator, count = seed.generator(), clients_per_round(clients, participation)
     if sampling == "poisson":
         drawn = torch.rand(clients, generator=generator) < participation
         return dict.fromkeys(drawn.nonzero().flatten().tolist(), 1)

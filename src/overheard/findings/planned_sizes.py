@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from overheard.federation.sampling import participants_per_round
+from overheard.federation.sampling import clients_per_round
 from overheard.findings.threat_verdict import TargetKind
 
 REDRAWN_PARTITIONS = 199
@@ -49,11 +49,11 @@ class PlannedSizes:
     @property
     def senders(self) -> int:
         """The most targets that send an update in a round."""
-        sampled = participants_per_round(self.clients, self.participation)
+        sampled = clients_per_round(self.clients, self.participation)
         return max(0, min(sampled, self.clients - self.observing_clients))
 
     @property
     def targets(self) -> int:
         """The most clients that are targets: sampled in any round, and no observers."""
-        sampled = participants_per_round(self.clients, self.participation) * self.rounds
+        sampled = clients_per_round(self.clients, self.participation) * self.rounds
         return max(0, min(sampled, self.clients - self.observing_clients))

@@ -105,7 +105,7 @@ def fit_siamese(
 
 def fit_cross_modal(
     updates: Float[Tensor, "updates dims"],
-    embeddings: Float[Tensor, "people others"],
+    embeddings: Float[Tensor, "users others"],
     pairs: TrainingPairs,
     seed: Seed,
     *,

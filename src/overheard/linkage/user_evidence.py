@@ -363,8 +363,8 @@ class _Fold:
     is_candidate: Bool[Tensor, " users"]
     single_cosines: Float[Tensor, "updates users spaces"]
     users: Int[Tensor, " updates"]
-    mean_cosines: Float[Tensor, "people users spaces"]
-    mean_users: Int[Tensor, " people"]
+    mean_cosines: Float[Tensor, "means users spaces"]
+    mean_users: Int[Tensor, " means"]
 
 
 def _fit_layer(

@@ -59,7 +59,7 @@ def fit_wccn_transform(
 
 def mean_by_user(
     places: Float[Tensor, "updates directions"], users: Int[Tensor, " updates"], count: int
-) -> Float[Tensor, "people directions"]:
+) -> Float[Tensor, "users directions"]:
     """Compute the mean of each user's updates; 0 for a user without updates."""
     sums = torch.zeros(count, places.shape[1], dtype=places.dtype)
     sums.index_add_(0, users, places)

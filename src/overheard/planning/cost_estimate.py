@@ -10,7 +10,7 @@ from typing import Any, final
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.program import AuditProgram
 from overheard.core.attack import Attack
-from overheard.federation.sampling import participants_per_round
+from overheard.federation.sampling import clients_per_round
 from overheard.learning.threads import available_cores, one_thread
 from overheard.planning.measured_costs import (
     AttackCost,
@@ -221,7 +221,7 @@ def _trained_examples(program: AuditProgram, audit_inputs: AuditInputs) -> float
         return 0.0
     plan, partition = program.plan, audit_inputs.partition(program.plan.seeds[0])
     mean = sum(map(len, partition.rows[0])) / len(partition.rows[0])
-    cohort = participants_per_round(plan.data.clients, plan.training.participation)
+    cohort = clients_per_round(plan.data.clients, plan.training.participation)
     return rounds * cohort * mean * plan.training.recipe.epochs
 
 
@@ -235,7 +235,7 @@ def _disk_bytes(planned: PlannedAudit) -> float:
     plan, view = planned.program.plan, planned.views[0].view
     weights = next(iter(view.broadcasts().values()), {})
     model = sum(one.numel() * one.element_size() for one in weights.values())
-    cohort = participants_per_round(plan.data.clients, plan.training.participation)
+    cohort = clients_per_round(plan.data.clients, plan.training.participation)
     return float(planned.program.rounds_to_train * (1 + cohort) * model)
 
 

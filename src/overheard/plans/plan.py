@@ -262,12 +262,12 @@ class ThreatPlan(StrictModel):
                 "pseudonyms by round hide clients from the server or from the network only: "
                 "set observers = ['server'], or ['network'] if their addresses change"
             )
-        about_people = [
+        about_users = [
             one.name for one in self.attacks if question_of_attack(one).is_about_users
         ]
-        if about_people and self.about == "cohort":
+        if about_users and self.about == "cohort":
             raise ValueError(
-                f"{', '.join(about_people)}: a cohort has no identity: set about = 'clients'"
+                f"{', '.join(about_users)}: a cohort has no identity: set about = 'clients'"
             )
         changes_auxiliary = self.auxiliary_from is not None or self.auxiliary_shift
         if changes_auxiliary and "auxiliary" not in self.knows:
@@ -423,10 +423,10 @@ class Plan(StrictModel):
                 "arms.rounds cannot be combined with changing data: remove arms.rounds, or "
                 "data.shifts and data.refresh_every"
             )
-        people = self.data.people
+        users = self.data.people
         if (
-            people is not None
-            and people.shadow_devices
+            users is not None
+            and users.shadow_devices
             and any(arm.distillation for arm in self.arms)
         ):
             raise ValueError(

@@ -54,7 +54,7 @@ def recording_mod(
     count_unit: CountUnit = "examples",
     group: str | int | None = None,
 ) -> Mod:
-    """Return a mod that records this client's messages: the view of a curious participant.
+    """Return a mod that records this client's messages: the view of a curious client.
 
     Each node of each run has its own transcript, `FOLDER/run-<run id>-node-<node id>`, whose
     parties are the server and the node. `node_names.json` beside it has the partition number of

@@ -104,7 +104,7 @@ def make_identical_user(number: int) -> SyntheticUser:
 
 
 def simulate_users(
-    people: Sequence[SyntheticUser],
+    synthetic_users: Sequence[SyntheticUser],
     seed: Seed,
     *,
     known: int = KNOWN,
@@ -117,7 +117,8 @@ def simulate_users(
     """Simulate a run of these users, with shadow devices that train on their prior examples.
 
     Args:
-        people: the candidate users, then the users unknown to the attacker, then holdout users.
+        synthetic_users: the candidate users, then the users unknown to the attacker, then
+            holdout users.
         seed: seed of examples, training and pseudonyms.
         known: number of candidate users.
         unknown: number of users unknown to the attacker.
@@ -128,10 +129,10 @@ def simulate_users(
         device_cohorts: numbers of the shadow devices that reply, by round; None = all of them.
 
     """
-    private = people[: known + unknown]
+    private = synthetic_users[: known + unknown]
     prior = {
         user.name: user.examples(seed.child("prior", user.name))
-        for index, user in enumerate(people)
+        for index, user in enumerate(synthetic_users)
         if not known <= index < known + unknown
     }
     clients = [client(number) for number in range(known + unknown)]
@@ -156,7 +157,7 @@ def simulate_users(
         for rank, index in enumerate(order.tolist() if anonymous else range(len(clients))):
             party = Party(f"anon/{number}-{rank}") if anonymous else clients[index]
             sent.append(Message(number, party, frozenset({SERVER}), updates[clients[index]]))
-            true_users[party] = people[index].name
+            true_users[party] = synthetic_users[index].name
             counts[number, party] = data[clients[index]].label_counts(CLASSES)
             targets.append(party)
         sent += [
@@ -165,11 +166,11 @@ def simulate_users(
             if party in devices
         ]
         start = apply_update(start, mean_update(list(updates.values())).delta)
-    attributes = Attributes({ATTRIBUTE: {user.name: user.hand for user in people}})
+    attributes = Attributes({ATTRIBUTE: {user.name: user.hand for user in synthetic_users}})
     return PlantedRun(
         Transcript(tuple(sent)),
         GroundTruth(Facts(LabelCounts(counts), UsersOfClients(true_users), attributes)),
-        _make_knowledge(people, known, unknown, prior, devices),
+        _make_knowledge(synthetic_users, known, unknown, prior, devices),
         tuple(dict.fromkeys(targets)),
     )
 
@@ -184,7 +185,7 @@ def _is_sampled(party: Party, devices: Sequence[int] | None) -> bool:
 
 
 def _make_knowledge(
-    people: Sequence[SyntheticUser],
+    synthetic_users: Sequence[SyntheticUser],
     known: int,
     unseen: int,
     prior: Mapping[str, Examples],
@@ -192,15 +193,15 @@ def _make_knowledge(
 ) -> Knowledge:
     """Return the attacker's knowledge of these users, including their prior examples."""
     known_users = KnownUsers(
-        {user.name: prior[user.name] for user in people[:known]},
-        {user.name: prior[user.name] for user in people[known + unseen :]},
+        {user.name: prior[user.name] for user in synthetic_users[:known]},
+        {user.name: prior[user.name] for user in synthetic_users[known + unseen :]},
         devices,
         {
             user.name: torch.cat((3 * user.label_probabilities, user.offset))
-            for user in people
+            for user in synthetic_users
             if user.name in prior
         },
-        {ATTRIBUTE: {user.name: user.hand for user in people if user.name in prior}},
+        {ATTRIBUTE: {user.name: user.hand for user in synthetic_users if user.name in prior}},
     )
     return Knowledge(
         CLASSES,
@@ -240,8 +241,8 @@ def distinct_users_run() -> PlantedRun:
 @cache
 def identical_users_run() -> PlantedRun:
     """Return a run with identical users, who have new examples in every round."""
-    people = [make_identical_user(number) for number in ALL_USERS]
-    return simulate_users(people, Seed(0), redraw_examples=True)
+    identical_users = [make_identical_user(number) for number in ALL_USERS]
+    return simulate_users(identical_users, Seed(0), redraw_examples=True)
 
 
 def identifies_users(trial: AttackTrial) -> None:

@@ -4,14 +4,14 @@ from overheard.plans.plan import Plan
 from overheard.plans.plugin_field import plugin_label
 
 
-def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clients") -> str:
+def describe_setting(name: str, run: Plan, full: Plan, word: str = "clients") -> str:
     """Describe what a value was measured on, and how it differs from the full size.
 
     Args:
         name: name of the data set or scenario, as the paper has it.
         run: plan that was run.
         full: plan of a full run.
-        participants: the paper's word for the participants, in the plural.
+        word: the paper's word for the clients, in the plural.
 
     """
     data, training = run.data, run.training
@@ -20,8 +20,8 @@ def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clie
         for what, reduced, whole in (
             ("seeds", len(run.seeds), len(full.seeds)),
             ("rounds", training.rounds, full.training.rounds),
-            (participants, data.clients, full.data.clients),
-            (f"examples per {participants[:-1]}", _sizes(run), _sizes(full)),
+            (word, data.clients, full.data.clients),
+            (f"examples per {word[:-1]}", _sizes(run), _sizes(full)),
             (
                 "auxiliary examples per class",
                 data.auxiliary_per_class,
@@ -45,7 +45,7 @@ def describe_setting(name: str, run: Plan, full: Plan, participants: str = "clie
         changes.append(f"rate {training.rate:g} instead of {full.training.rate:g}")
     reductions = ", ".join([*cuts, *changes])
     return (
-        f"{name}, {data.clients} {participants if data.clients > 1 else participants[:-1]} of "
+        f"{name}, {data.clients} {word if data.clients > 1 else word[:-1]} of "
         f"{_sizes(run)} examples, "
         f"{_auxiliary(run)}, {training.rounds} rounds, "
         f"seeds {', '.join(str(seed) for seed in run.seeds)}"

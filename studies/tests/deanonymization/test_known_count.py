@@ -22,11 +22,11 @@ from overheard_studies.deanonymization.setting import (
 
 
 def test_each_user_has_the_given_number_of_updates_or_all() -> None:
-    people = torch.tensor([0, 0, 0, 1, 2, 2])
-    known = KnownUpdates(torch.zeros(6, 1), people, people, people, ("a", "b", "c"), 3)
+    users = torch.tensor([0, 0, 0, 1, 2, 2])
+    known = KnownUpdates(torch.zeros(6, 1), users, users, users, ("a", "b", "c"), 3)
     for seed in range(5):
         chosen = sample_per_user(known, 2, Seed(seed))
-        assert people[chosen].bincount().tolist() == [2, 1, 2]
+        assert users[chosen].bincount().tolist() == [2, 1, 2]
 
 
 def test_counts_that_leave_no_update_out_are_dropped(

@@ -16,13 +16,13 @@ from overheard_studies.shift.setting import (
     plan_target,
 )
 
-IMAGES, PEOPLE = (6700, 4400, 2600, 1300), (3900, 2600, 1500, 800)
+IMAGES, USERS = (6700, 4400, 2600, 1300), (3900, 2600, 1500, 800)
 
 # Rounds, the paper's s counted from 0, and sizes for 2, 3, 5, 10 clients.
 PUBLISHED = [
     pytest.param(MNIST, 20, 10, IMAGES, id="mnist"),
     pytest.param(FASHION_MNIST, 40, 20, IMAGES, id="fashion_mnist"),
-    pytest.param(CENSUS, 100, 50, PEOPLE, id="census"),
+    pytest.param(CENSUS, 100, 50, USERS, id="census"),
 ]
 
 

@@ -375,9 +375,9 @@ def test_examples_of_attacker_clients_and_public_are_disjoint(
         background=background,
         seed=seed,
     )
-    assert partition.participants is not None
+    assert partition.run_users is not None
     known = set().union(
-        *map(numbers_of, partition.participants.known.all_prior_examples().values())
+        *map(numbers_of, partition.run_users.known.all_prior_examples().values())
     )
     held = {int(row) for at in partition.rows for rows in at[:3] for row in rows}
     public = set() if partition.background is None else numbers_of(partition.background)
@@ -387,9 +387,7 @@ def test_examples_of_attacker_clients_and_public_are_disjoint(
     assert len(public) == (background or 0)
     # Examples of holdout users are not public either.
     users = users_of_dataset()
-    (absent,) = (
-        int(name.removeprefix("user ")) for name in partition.participants.known.holdout
-    )
+    (absent,) = (int(name.removeprefix("user ")) for name in partition.run_users.known.holdout)
     assert absent not in set(users[list(held | public)].tolist())
 
 
@@ -404,8 +402,8 @@ def test_shadow_devices_follow_the_clients_and_hold_the_priors() -> None:
     partition = draw_test_partition(
         ByUser(), sizes=(8, 8), schedule=schedule, people=EVERY_KIND_OF_USER
     )
-    assert partition.participants is not None
-    priors = list(partition.participants.known.all_prior_examples().values())
+    assert partition.run_users is not None
+    priors = list(partition.run_users.known.all_prior_examples().values())
     assert len(priors) == 3 - 1 + 1
     for held in partition.rows:
         assert len(held) == 3 + len(priors)
@@ -417,13 +415,13 @@ def test_a_client_holds_the_private_examples_of_the_user_that_it_stands_for() ->
     partition = draw_test_partition(
         ByUser(), people=KnownUserSettings(), auxiliary=AuxiliarySize()
     )
-    assert partition.participants is not None
+    assert partition.run_users is not None
     users = users_of_dataset()
     for number in range(3):
-        name = partition.participants.users[client(number)]
+        name = partition.run_users.users[client(number)]
         (user,) = set(users[partition.rows[0][number]].tolist())
         assert name == f"user {user}"
-        prior = partition.participants.known.prior_examples[name]
+        prior = partition.run_users.known.prior_examples[name]
         assert set(users[list(numbers_of(prior))].tolist()) == {user}
         # Without times, the first ones of the file are prior.
         assert max(numbers_of(prior)) < int(partition.rows[0][number].min())
@@ -442,15 +440,15 @@ def test_the_permutation_control_permutes_client_examples_and_nothing_else() -> 
     users = users_of_dataset()
     assert all(len(users[rows].unique()) == 1 for rows in held)
     assert all(len(users[rows].unique()) > 1 for rows in permuted)
-    assert run.participants is not None
-    assert control.participants is not None
-    assert control.participants.users == run.participants.users
+    assert run.run_users is not None
+    assert control.run_users is not None
+    assert control.run_users.users == run.run_users.users
     assert (
-        control.participants.known.prior_examples.keys()
-        == run.participants.known.prior_examples.keys()
+        control.run_users.known.prior_examples.keys()
+        == run.run_users.known.prior_examples.keys()
     )
-    for name, prior in run.participants.known.all_prior_examples().items():
-        assert control.participants.known.all_prior_examples()[name].inputs.equal(prior.inputs)
+    for name, prior in run.run_users.known.all_prior_examples().items():
+        assert control.run_users.known.all_prior_examples()[name].inputs.equal(prior.inputs)
     for one, other in zip(run.rows[0][3:], control.rows[0][3:], strict=True):
         assert one.equal(other)
     assert control.auxiliary.inputs.equal(run.auxiliary.inputs)
@@ -481,19 +479,21 @@ def test_refuses_shadow_devices_with_distorted_inputs() -> None:
 
 def test_matched_users_hold_all_their_private_examples_or_are_refused() -> None:
     # 10 private and 10 prior examples of every label: 40 of each user.
-    people = KnownUserSettings("chronological_within_labels", per_label=10)
+    settings = KnownUserSettings("chronological_within_labels", per_label=10)
     partition = draw_test_partition(
-        ByUser(), people=people, sizes=(40, 60), auxiliary=AuxiliarySize()
+        ByUser(), people=settings, sizes=(40, 60), auxiliary=AuxiliarySize()
     )
-    assert partition.participants is not None
+    assert partition.run_users is not None
     assert [
         partition.client_examples(number, 0).label_counts(CLASSES).tolist()
         for number in range(3)
     ] == [[10] * 4] * 3
-    for prior in partition.participants.known.prior_examples.values():
+    for prior in partition.run_users.known.prior_examples.values():
         assert prior.label_counts(CLASSES).tolist() == [10] * 4
     with pytest.raises(PlanError, match="have 40 private examples each"):
-        draw_test_partition(ByUser(), people=people, sizes=(39, 60), auxiliary=AuxiliarySize())
+        draw_test_partition(
+            ByUser(), people=settings, sizes=(39, 60), auxiliary=AuxiliarySize()
+        )
 
 
 def test_public_examples_come_from_users_who_take_no_part() -> None:

@@ -1,4 +1,4 @@
-"""Claims about attributes are compared with those of permuted people."""
+"""Claims about attributes are compared with those of permuted users."""
 
 from dataclasses import replace
 from math import log
@@ -14,7 +14,7 @@ from overheard.statistics.permutation_test import group_by_runs, re_pairings, su
 from tests.auditing.identity_findings import identity_finding
 from tests.questions.null_p_values import assert_uniform, smallest_p_values
 
-PEOPLE, RUNS = 8, 5
+USERS, RUNS = 8, 5
 
 
 def test_a_person_fits_people_of_the_claimed_value() -> None:
@@ -31,37 +31,35 @@ def test_a_value_that_is_not_claimed_fits_nobody_better() -> None:
     assert fits[:, 1].tolist() == [0.0, 0.0]
 
 
-def fits_over_runs(number: int, strength: float, people_of_runs: str) -> np.ndarray:
-    """Claims of three attacks; a person's claims are alike in all runs, and runs are biased."""
+def fits_over_runs(number: int, strength: float, users_of_runs: str) -> np.ndarray:
+    """Claims of three attacks; a user's claims are alike in all runs, and runs are biased."""
     random = np.random.default_rng(number)
-    everyone = PEOPLE if people_of_runs == "same" else PEOPLE + 6
+    everyone = USERS if users_of_runs == "same" else USERS + 6
     values = random.permutation(np.arange(everyone) % 2)
     style = 1.5 * random.normal(size=(3, everyone)) + strength * (2 * values - 1)
-    people = np.concatenate(
-        [random.permutation(everyone)[:PEOPLE] for _ in range(RUNS)]
-        if people_of_runs == "drawn"
-        else [np.arange(PEOPLE)] * RUNS
+    users = np.concatenate(
+        [random.permutation(everyone)[:USERS] for _ in range(RUNS)]
+        if users_of_runs == "drawn"
+        else [np.arange(USERS)] * RUNS
     )
-    runs = np.repeat(np.arange(RUNS), PEOPLE)
+    runs = np.repeat(np.arange(RUNS), USERS)
     bias = random.normal(size=(3, RUNS))[:, runs]
-    odds = style[:, people] + bias + 0.3 * random.normal(size=(3, len(people)))
+    odds = style[:, users] + bias + 0.3 * random.normal(size=(3, len(users)))
     chosen = 1 / (1 + np.exp(-odds))
-    present, people = np.unique(people, return_inverse=True)
+    present, users = np.unique(users, return_inverse=True)
     fits = np.stack(
         [
-            attribute_fits(np.stack([1 - one, one], 1), people, runs, values[present])
+            attribute_fits(np.stack([1 - one, one], 1), users, runs, values[present])
             for one in chosen
         ]
     )
-    groups = group_by_runs(people, runs, len(present))
+    groups = group_by_runs(users, runs, len(present))
     return sum_over_pairings(fits, re_pairings(groups, Seed(number)))
 
 
-@pytest.mark.parametrize("people_of_runs", ["same", "drawn"])
-def test_claims_about_recurring_people_have_uniform_p_values(people_of_runs: str) -> None:
-    assert_uniform(
-        smallest_p_values(lambda number: fits_over_runs(number, 0.0, people_of_runs))
-    )
+@pytest.mark.parametrize("users_of_runs", ["same", "drawn"])
+def test_claims_about_recurring_people_have_uniform_p_values(users_of_runs: str) -> None:
+    assert_uniform(smallest_p_values(lambda number: fits_over_runs(number, 0.0, users_of_runs)))
 
 
 def test_claims_that_follow_the_attribute_are_found() -> None:

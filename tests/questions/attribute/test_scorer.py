@@ -27,7 +27,7 @@ TRUTH = GroundTruth(
     ),
 )
 ONE = Examples(torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64))
-PEOPLE = KnownUsers(
+USERS = KnownUsers(
     dict.fromkeys("abcd", ONE), attributes={"age": {user: AGES[user] for user in "abcd"}}
 )
 
@@ -36,9 +36,7 @@ def claim(young: float, attribute: str = "age") -> Attribute:
     return Attribute(attribute, ("young", "old"), torch.tensor([young, 1 - young]))
 
 
-def scores(
-    claimed: Attribute, target: int = 0, people: KnownUsers = PEOPLE
-) -> dict[str, Score]:
+def scores(claimed: Attribute, target: int = 0, people: KnownUsers = USERS) -> dict[str, Score]:
     true = SCORER.true_claim(TRUTH, client(target), (0,), claimed)
     guesses = SCORER.guesses(true, Knowledge(2, facts=Facts(people)))
     return {score.name: score for score in SCORER.score(claimed, true, guesses)}

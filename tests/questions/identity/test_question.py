@@ -1,4 +1,4 @@
-"""Rankings of known users are compared with permuted people."""
+"""Rankings of known users are compared with permuted users."""
 
 from math import log
 
@@ -31,8 +31,8 @@ def fits_of_runs(number: int, strength: float) -> np.ndarray:
     random = np.random.default_rng(number)
     style = random.normal(size=(4, 6, 6)) + strength * np.eye(6)
     scores = np.tile(style, (1, 3, 1)) + 0.3 * random.normal(size=(4, 18, 6))
-    people, runs = np.tile(np.arange(6), 3), np.repeat(np.arange(3), 6)
-    fits = np.stack([identity_fits(one, people, runs, np.arange(6)) for one in scores])
+    users, runs = np.tile(np.arange(6), 3), np.repeat(np.arange(3), 6)
+    fits = np.stack([identity_fits(one, users, runs, np.arange(6)) for one in scores])
     return sum_over_pairings(fits, re_pairings(np.zeros(6, dtype=int), Seed(number)))
 
 

@@ -31,7 +31,7 @@ class LargerHalfQuestion(Question[LargerHalf]):
         self, dataset: Dataset, partition: DataPartition
     ) -> tuple[TrueFact, ...]:
         """Return the sizes of all clients."""
-        users = partition.participants
+        users = partition.run_users
         shadows = 0 if users is None else len(users.shadow_rows)
         sizes = {
             (number, client(place)): len(held)

@@ -28,16 +28,16 @@ from overheard.data.partition.first_round import (
     users_of_clients,
 )
 from overheard.data.partition.known_user_settings import KnownUserSettings
-from overheard.data.partition.participants import (
-    Participants,
-    draw_background,
-    identify_participants,
-    permute_examples,
-)
 from overheard.data.partition.reserved_examples import (
     AuxiliarySize,
     ReservedExamples,
     reserve_examples,
+)
+from overheard.data.partition.run_users import (
+    RunUsers,
+    draw_background,
+    identify_users,
+    permute_examples,
 )
 from overheard.data.partition.schedule import Schedule
 
@@ -53,7 +53,7 @@ class DataPartition:
         auxiliary: examples of the attacker; no client holds one of them, or a copy of one.
         test: examples that neither clients nor attacker hold.
         shifts: by client, the rounds in which its data distribution changes.
-        participants: the users behind the clients and what the attacker knows of them; None =
+        run_users: the users behind the clients and what the attacker knows of them; None =
             not requested.
         background: public examples of users who take no part; None = there are none.
         candidates: candidate records for membership inference.
@@ -70,7 +70,7 @@ class DataPartition:
     auxiliary: Examples
     test: Examples
     shifts: Mapping[Party, tuple[int, ...]]
-    participants: Participants | None = None
+    run_users: RunUsers | None = None
     background: Examples | None = None
     candidates: Examples | None = None
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
@@ -144,9 +144,9 @@ def draw_partition(
     client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
     users = users_of_clients(dataset, split_settings)
     client_rows, shares = draw_first_chunks(dataset, users, client_rows, free, schedule, seed)
-    participants = _identify(dataset, reserved, client_rows, known_users, seed.child("who"))
+    run_users = _identify(dataset, reserved, client_rows, known_users, seed.child("who"))
     public_rows, public = _draw_public(
-        dataset, reserved, participants, client_rows, background, seed.child("background")
+        dataset, reserved, run_users, client_rows, background, seed.child("background")
     )
     free[public_rows] = False
     if is_permuted:
@@ -157,7 +157,7 @@ def draw_partition(
     )
     draw_seed = seed.child("exchanges")
     timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed, shares)
-    shadow_rows = () if participants is None else participants.shadow_rows
+    shadow_rows = () if run_users is None else run_users.shadow_rows
     members = () if candidate_set is None else candidate_set.members
     return DataPartition(
         timeline.pool,
@@ -165,7 +165,7 @@ def draw_partition(
         dataset.train.take(reserved.auxiliary_rows),
         dataset.test.sample(test, seed.child("test")),
         timeline.shifts,
-        participants,
+        run_users,
         public,
         None if candidate_set is None else dataset.train.take(candidate_set.rows),
         {client(number): places for number, places in enumerate(members)},
@@ -180,26 +180,26 @@ def _identify(
     client_rows: tuple[Rows, ...],
     known_users: KnownUserSettings | None,
     seed: Seed,
-) -> Participants | None:
+) -> RunUsers | None:
     """Return what the attacker knows of the users behind the clients; None = nothing."""
     if known_users is None or reserved.user_split is None:
         return None
-    return identify_participants(dataset, reserved.user_split, client_rows, known_users, seed)
+    return identify_users(dataset, reserved.user_split, client_rows, known_users, seed)
 
 
 def _draw_public(
     dataset: Dataset,
     reserved: ReservedExamples,
-    participants: Participants | None,
+    run_users: RunUsers | None,
     client_rows: tuple[Rows, ...],
     most: int | None,
     seed: Seed,
 ) -> tuple[Rows, Examples | None]:
     """Return the rows that become public, and all public examples; None = there are none."""
     unused = reserved.unused
-    if participants is not None:
+    if run_users is not None:
         # Examples of holdout users are not public; those of all other absent users may be.
-        unused = unused & ~participants.is_holdout
+        unused = unused & ~run_users.is_holdout
     rows = draw_background(dataset, unused, client_rows, most, seed)
     if dataset.background is not None:
         return rows, dataset.background.sample(most, seed)

@@ -9,9 +9,9 @@ from overheard.data.partition.data_partition import DataPartition
 
 def drawn_facts(dataset: Dataset, partition: DataPartition) -> Facts[KnownFact]:
     """Return known users, candidate records and words of tokens, as far as there are any."""
-    people, records = partition.participants, partition.candidates
+    run_users, records = partition.run_users, partition.candidates
     facts = (
-        None if people is None else people.known,
+        None if run_users is None else run_users.known,
         None if records is None else CandidateRecords(records),
         dataset.known_token_words(),
     )

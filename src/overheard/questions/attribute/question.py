@@ -36,7 +36,7 @@ from overheard.statistics.permutation_test import (
     no_test,
     number_values,
     re_pair_units,
-    sum_by_person,
+    sum_by_user,
 )
 
 
@@ -80,43 +80,43 @@ class AttributeQuestion(Question[Attribute]):
     def re_paired_fits(
         self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
     ) -> RePairedFits:
-        """Compare claims with the attributes of permuted people."""
+        """Compare claims with the attributes of permuted users."""
         return re_pair_attributes(findings, seed)
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
-        """Return the number of permutations of people; fewer if many have the same value."""
+        """Return the number of permutations of users; fewer if many have the same value."""
         return factorial(sizes.targets)
 
 
 def re_pair_attributes(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
-    """Return how well the claims fit the people behind the targets, and other people.
+    """Return how well the claims fit the users behind the targets, and other users.
 
-    People are permuted with all their targets, and alike in all runs.
+    Users are permuted with all their targets, and alike in all runs.
     """
     by_attack = planned_by_attack(findings)
     planned = [finding for members in by_attack.values() for finding in members]
     if not planned:
         return no_test("no claim was checked")
-    people = number_values(finding.true_user for finding in planned)
+    users = number_values(finding.true_user for finding in planned)
     seeds = number_values(finding.cell.seed for finding in planned)
-    numbers = np.array([people[finding.true_user] for finding in planned])
+    numbers = np.array([users[finding.true_user] for finding in planned])
     runs = np.array([seeds[finding.cell.seed] for finding in planned])
     fits, values = [], []
     for members in by_attack.values():
-        value_of = {people[finding.true_user]: _true_value(finding) for finding in members}
+        value_of = {users[finding.true_user]: _true_value(finding) for finding in members}
         names = members[0].claimed.candidates if members else ()
-        values.append([value_of.get(number) for number in range(len(people))])
+        values.append([value_of.get(number) for number in range(len(users))])
         fits.append(
             attribute_fits(
                 np.array([finding.claimed.numbers for finding in members]),
-                np.array([people[finding.true_user] for finding in members]),
+                np.array([users[finding.true_user] for finding in members]),
                 np.array([seeds[finding.cell.seed] for finding in members]),
                 np.array([names.index(v) if v in names else -1 for v in values[-1]]),
             )
             if members
-            else np.full((len(people),) * 2, np.nan)
+            else np.full((len(users),) * 2, np.nan)
         )
-    groups = group_by_runs(numbers, runs, len(people))
+    groups = group_by_runs(numbers, runs, len(users))
     kinds = list(zip(*values, strict=True))
     return re_pair_units(np.stack(fits), groups, kinds, seed)
 
@@ -129,25 +129,25 @@ def _true_value(finding: Finding) -> str | None:
 
 def attribute_fits(
     claims: Float[np.ndarray, "targets values"],
-    people: Int[np.ndarray, " targets"],
+    users: Int[np.ndarray, " targets"],
     runs: Int[np.ndarray, " targets"],
-    values: Int[np.ndarray, " people"],
-) -> Float[np.ndarray, "people people"]:
-    """Return how well the claims about each person fit the true value of every person.
+    values: Int[np.ndarray, " users"],
+) -> Float[np.ndarray, "users users"]:
+    """Return how well the claims about each user fit the true value of every user.
 
-    It is the sum over the person's targets of `log_fit` of the claimed probability, less the
+    It is the sum over the user's targets of `log_fit` of the claimed probability, less the
     mean of the run.
 
     Args:
         claims: the claimed probability of each value.
-        people: the person behind each target.
+        users: the user behind each target.
         runs: the run of each target.
-        values: the true value of each person; -1 = none of those claimed.
+        values: the true value of each user; -1 = none of those claimed.
 
     """
-    with_none = np.append(claims, np.zeros((len(people), 1)), axis=1)
-    of_people = log_fit(with_none)[:, values]  # (targets, people)
-    return sum_by_person(of_people, people, runs, len(values))
+    with_none = np.append(claims, np.zeros((len(users), 1)), axis=1)
+    of_users = log_fit(with_none)[:, values]  # (targets, users)
+    return sum_by_user(of_users, users, runs, len(values))
 
 
 def _balanced_accuracy_rows(comparison: ControlledFindings, seed: Seed) -> list[ScoreRow]:
@@ -179,8 +179,8 @@ class AttributeCounts:
 
     """
 
-    correct: Float[np.ndarray, "people values"]
-    total: Float[np.ndarray, "people values"]
+    correct: Float[np.ndarray, "users values"]
+    total: Float[np.ndarray, "users values"]
 
     def balanced_accuracy(self) -> ResampledRun:
         """Return the mean over true values of the rate of correct claims."""
@@ -222,9 +222,9 @@ def _count_run(findings: Sequence[Finding]) -> AttributeCounts:
 
 
 def _balanced_accuracy(
-    right: Float[np.ndarray, "people values"],
-    asked: Float[np.ndarray, "people values"],
-    multiplicities: Int[np.ndarray, "draws people"],
+    right: Float[np.ndarray, "users values"],
+    asked: Float[np.ndarray, "users values"],
+    multiplicities: Int[np.ndarray, "draws users"],
 ) -> Float[np.ndarray, " draws"]:
     counts = multiplicities @ asked  # (draws, values)
     # Values without a drawn user are left out of the mean.

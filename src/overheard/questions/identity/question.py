@@ -31,7 +31,7 @@ from overheard.statistics.permutation_test import (
     no_test,
     number_values,
     re_pair_units,
-    sum_by_person,
+    sum_by_user,
 )
 
 
@@ -68,7 +68,7 @@ class IdentityQuestion(Question[Identity]):
     def re_paired_fits(
         self, findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
     ) -> RePairedFits:
-        """Compare claims with permuted people."""
+        """Compare claims with permuted users."""
         return re_pair_identities(findings, seed)
 
     def count_planned_pairings(self, sizes: PlannedSizes) -> int:
@@ -89,56 +89,54 @@ def re_pair_identities(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
     planned = [finding for members in by_attack.values() for finding in members]
     if not planned:
         return no_test("no target is a known user")
-    people = number_values(str(finding.true_user) for finding in planned)
+    users = number_values(str(finding.true_user) for finding in planned)
     seeds = number_values(finding.cell.seed for finding in planned)
-    numbers = np.array([people[str(finding.true_user)] for finding in planned])
+    numbers = np.array([users[str(finding.true_user)] for finding in planned])
     runs = np.array([seeds[finding.cell.seed] for finding in planned])
-    fits = [_fits(members, people) for members in by_attack.values()]
-    groups = group_by_runs(numbers, runs, len(people))
-    return re_pair_units(np.stack(fits), groups, range(len(people)), seed)
+    fits = [_fits(members, users) for members in by_attack.values()]
+    groups = group_by_runs(numbers, runs, len(users))
+    return re_pair_units(np.stack(fits), groups, range(len(users)), seed)
 
 
 def _fits(
-    members: Sequence[Finding], people: Mapping[str, int]
-) -> Float[np.ndarray, "people people"]:
+    members: Sequence[Finding], users: Mapping[str, int]
+) -> Float[np.ndarray, "users users"]:
     """Return the fits of one attack, summed over runs; runs may have other known users."""
     by_run: dict[tuple[int, tuple[str, ...]], list[Finding]] = defaultdict(list)
     for finding in members:
         by_run[finding.cell.seed, finding.claimed.candidates].append(finding)
-    fits = (
-        np.zeros((len(people), len(people))) if members else np.full((len(people),) * 2, np.nan)
-    )
+    fits = np.zeros((len(users), len(users))) if members else np.full((len(users),) * 2, np.nan)
     for (_, candidates), in_run in by_run.items():
         place_of = {user: place for place, user in enumerate(candidates)}
         fits += identity_fits(
             np.array([finding.claimed.numbers for finding in in_run]),
-            np.array([people[str(finding.true_user)] for finding in in_run]),
+            np.array([users[str(finding.true_user)] for finding in in_run]),
             np.zeros(len(in_run), dtype=np.int64),
-            np.array([place_of.get(user, -1) for user in people]),
+            np.array([place_of.get(user, -1) for user in users]),
         )
     return fits
 
 
 def identity_fits(
     scores: Float[np.ndarray, "targets users"],
-    people: Int[np.ndarray, " targets"],
+    true_users: Int[np.ndarray, " targets"],
     runs: Int[np.ndarray, " targets"],
-    users: Int[np.ndarray, " people"],
-) -> Float[np.ndarray, "people people"]:
-    """Return how well the claims about each person fit the identity of every person.
+    users: Int[np.ndarray, " users"],
+) -> Float[np.ndarray, "users users"]:
+    """Return how well the claims about each user fit the identity of every user.
 
-    It is the sum over the person's targets of -ln(rank), less the mean of the run. The rank is
-    that of the other person's identity among the known users; ties share their mean rank.
+    It is the sum over the user's targets of -ln(rank), less the mean of the run. The rank is
+    that of the other user's identity among the known users; ties share their mean rank.
 
     Args:
         scores: the evidence for each known user, larger = more.
-        people: the person behind each target.
+        true_users: the user behind each target.
         runs: the run of each target.
-        users: the place of each person among the known users; -1 = not one of them.
+        users: the place of each user among the known users; -1 = not one of them.
 
     """
     from scipy.stats import rankdata  # only here: importing it takes half a second
 
     ranks = rankdata(-scores, axis=1)
-    of_people = np.where(users < 0, np.nan, -np.log(ranks)[:, users])
-    return sum_by_person(of_people, people, runs, len(users))
+    of_users = np.where(users < 0, np.nan, -np.log(ranks)[:, users])
+    return sum_by_user(of_users, true_users, runs, len(users))

@@ -36,7 +36,7 @@ from overheard.statistics.permutation_test import (
     no_test,
     number_values,
     re_pair_units,
-    sum_by_person,
+    sum_by_user,
 )
 
 MOST_COMPARED = 200
@@ -134,7 +134,7 @@ def re_pair_words(findings: Sequence[Finding], seed: Seed) -> RePairedFits:
         by_unit = np.stack([_fits_by_unit(one, targets_of, unit_of, count) for one in members])
         units = np.array([unit_of[one.cell.seed, one.target] for one in members])
         numbers = np.array([runs[one.cell.seed] for one in members])
-        fits.append(sum_by_person(by_unit, units, numbers, count))
+        fits.append(sum_by_user(by_unit, units, numbers, count))
         columns.append(by_unit.T)
     units = np.array(list(unit_of.values()))
     groups = group_by_runs(units, np.array([runs[run] for run, _ in unit_of]), count)

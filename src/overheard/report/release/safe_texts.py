@@ -226,9 +226,9 @@ def safe_plan(plan: str, names: PartyNames) -> str:
         "threats": [_safe_threat(one, names) for one in threats],
     }
     data = tables.get("data")
-    people = data.get("people") if isinstance(data, Mapping) else None
-    if isinstance(people, Mapping) and isinstance(people.get("share"), float):
-        content["data"] = {"people": {"share": people["share"]}}
+    users = data.get("people") if isinstance(data, Mapping) else None
+    if isinstance(users, Mapping) and isinstance(users.get("share"), float):
+        content["data"] = {"people": {"share": users["share"]}}
     return tomli_w.dumps({key: value for key, value in content.items() if value})
 
 

@@ -170,7 +170,7 @@ def _train_centrally(one: PanelRun, dataset: Dataset, seed: int) -> Weights:
     partition = partition_for_plan(run, dataset, seed)
     transcript = one.runs.transcript(one.key, UNDEFENDED, seed)
     start = transcript.seen_by(SERVER).broadcasts()[0]
-    devices = () if partition.participants is None else partition.participants.shadow_rows
+    devices = () if partition.run_users is None else partition.run_users.shadow_rows
     passes = max(1, round(training.rounds * training.participation))
     (trained,) = train_cohort(
         partial(training.model.build, dataset.task),

@@ -334,16 +334,16 @@ def build_threat(
 
 def describe_setting(name: str, run: Plan, full: Plan) -> str:
     """Describe what a value was measured on, and how it differs from the full size."""
-    data, training, people = run.data, run.training, run.data.people
+    data, training, users = run.data, run.training, run.data.people
     parts = [f"{name}, {data.clients} users"]
-    if people is not None:
-        parts.append(PRIOR_NAMES.get(people.prior, people.prior))
-        if people.records is not None:
-            parts.append(f"{people.records} prior records per user")
-        if people.unseen:
-            parts.append(f"{people.unseen} of them unseen")
-        if people.holdout:
-            parts.append(f"{people.holdout} holdout users")
+    if users is not None:
+        parts.append(PRIOR_NAMES.get(users.prior, users.prior))
+        if users.records is not None:
+            parts.append(f"{users.records} prior records per user")
+        if users.unseen:
+            parts.append(f"{users.unseen} of them unseen")
+        if users.holdout:
+            parts.append(f"{users.holdout} holdout users")
     parts += [
         f"{training.rounds} rounds",
         f"participation {training.participation:g}",

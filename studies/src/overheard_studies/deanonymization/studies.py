@@ -246,13 +246,13 @@ def open_world(
         return build_plan(scenario, known, (threat,), clients=senders)
 
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
-        rows, (threat,), people = ResultRows.of(one), one.plan.threats, one.plan.data.people
+        rows, (threat,), users = ResultRows.of(one), one.plan.threats, one.plan.data.people
         for attack in threat.attacks:
             name, label = f"{one.key}_{attack.name}", threat.attack_name(attack)
             scores = LINKING_SCORES if isinstance(attack, LinkSiamese) else OPEN_SET_SCORES
             for score in scores:
                 # Without unknown users there are no false positives.
-                if score != "dir_at_1_percent" or (people is not None and people.unseen):
+                if score != "dir_at_1_percent" or (users is not None and users.unseen):
                     words = f"{attack.name}: {spoken(score)}"
                     yield rows.value(f"{name}_{score}", words, (label, score))
             yield from rows.baselines(name, attack.name, label)

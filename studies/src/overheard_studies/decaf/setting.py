@@ -208,5 +208,5 @@ def build_plan(
     )
 
 
-describe_setting = partial(describe, participants="users")
+describe_setting = partial(describe, word="users")
 """Describe what a value was measured on, and what a quick run reduces."""

@@ -72,7 +72,7 @@ class AuditCell:
     Args:
         kind: what is claimed.
         runs: number of runs.
-        clients: number of clients or people in a run.
+        clients: number of clients or users in a run.
         attacks: number of attacks.
         correlation: correlation of the claims of two attacks.
         between: share of the claims' variance that the clients of a run have in common.
@@ -143,7 +143,7 @@ CONTRAST = 1.5
 NEAR = 10.0
 """Concentration of claimed shares that vary little around those of all clients."""
 
-TARGETS_OF_A_PERSON = 2
+TARGETS_PER_USER = 2
 
 ROUNDS = 2
 
@@ -232,18 +232,18 @@ def _draw_rest(
     return shares
 
 
-def _draw_people(cell: AuditCell, seed: Seed) -> Drawn:
-    """Draw rankings of users, in which half of the variance is a person's own in all runs."""
+def _draw_users(cell: AuditCell, seed: Seed) -> Drawn:
+    """Draw rankings of users, in which half of the variance is a user's own in all runs."""
     generator = seed.numpy()
-    people, runs, targets = cell.clients, cell.runs, TARGETS_OF_A_PERSON
-    of_person = generator.standard_normal((cell.attacks, 1, people, 1, people))
-    noise = draw_noise(cell, generator, (people, targets, people))
-    scores = (of_person + noise).reshape(cell.attacks, -1, people)
-    numbers = np.tile(np.repeat(np.arange(people), targets), runs)
-    run = np.repeat(np.arange(runs), people * targets)
-    fits = np.stack([identity_fits(one, numbers, run, np.arange(people)) for one in scores])
-    groups = group_by_runs(numbers, run, people)
-    re_paired = re_pair_units(fits, groups, range(people), seed.child("pairings"))
+    clients, runs, targets = cell.clients, cell.runs, TARGETS_PER_USER
+    of_user = generator.standard_normal((cell.attacks, 1, clients, 1, clients))
+    noise = draw_noise(cell, generator, (clients, targets, clients))
+    scores = (of_user + noise).reshape(cell.attacks, -1, clients)
+    numbers = np.tile(np.repeat(np.arange(clients), targets), runs)
+    run = np.repeat(np.arange(runs), clients * targets)
+    fits = np.stack([identity_fits(one, numbers, run, np.arange(clients)) for one in scores])
+    groups = group_by_runs(numbers, run, clients)
+    re_paired = re_pair_units(fits, groups, range(clients), seed.child("pairings"))
     return Drawn(re_paired.fits, np.zeros(cell.attacks))
 
 
@@ -304,7 +304,7 @@ def _draw_shift(cell: AuditCell, seed: Seed) -> Drawn:
 
 DRAWERS: Mapping[Kind, Callable[[AuditCell, Seed], Drawn]] = {
     "shares": _draw_shares,
-    "people": _draw_people,
+    "people": _draw_users,
     "linkage": _draw_linkage,
     "records": _draw_records,
     "shift": _draw_shift,

@@ -54,19 +54,24 @@ class TestAttributeMlp:
             else VALUES[value == VALUES[0]]
             for name, value in values.items()
         }
-        people = replace(KnownUsers.of(knowledge), attributes={"side": wrong})
+        known_users = replace(KnownUsers.of(knowledge), attributes={"side": wrong})
         target = next(iter(crowd.targets()))
         one, other = (
             SHADOWS.infer(crowd.view(), (target,), known, Seed(0))[target].numbers()
-            for known in (knowledge, replace(knowledge, facts=knowledge.facts.having(people)))
+            for known in (
+                knowledge,
+                replace(knowledge, facts=knowledge.facts.having(known_users)),
+            )
         )
         assert one == other
 
     def test_asks_for_a_choice_among_several_attributes(self):
         knowledge = LEAKING.knowledge()
         values = KnownUsers.of(knowledge).attributes["side"]
-        people = replace(KnownUsers.of(knowledge), attributes={"side": values, "age": values})
-        several = replace(knowledge, facts=knowledge.facts.having(people))
+        known_users = replace(
+            KnownUsers.of(knowledge), attributes={"side": values, "age": values}
+        )
+        several = replace(knowledge, facts=knowledge.facts.having(known_users))
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match="age, side"):
             SHADOWS.infer(LEAKING.view(), (target,), several, Seed(0))
@@ -77,7 +82,7 @@ class TestAttributeMlp:
     def test_refuses_to_learn_from_holdout_users_if_there_are_none(self):
         knowledge = LEAKING.knowledge()
         priors = KnownUsers.of(knowledge).prior_examples
-        people = KnownUsers(
+        known_users = KnownUsers(
             priors,
             shadow_devices={
                 device: name
@@ -88,4 +93,6 @@ class TestAttributeMlp:
         )
         target = next(iter(LEAKING.targets()))
         with pytest.raises(NeedsError, match=r"data\.people\.holdout"):
-            SHADOWS.infer(LEAKING.view(), (target,), Knowledge(2, facts=Facts(people)), Seed(0))
+            SHADOWS.infer(
+                LEAKING.view(), (target,), Knowledge(2, facts=Facts(known_users)), Seed(0)
+            )

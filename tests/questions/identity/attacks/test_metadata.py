@@ -53,11 +53,11 @@ def run(sizes: Sequence[int | None], losses: Sequence[float], name: str = "loss"
 
 
 def knowledge(sizes: Sequence[int]) -> Knowledge:
-    people = KnownUsers(
+    known_users = KnownUsers(
         {user(index): make_prior(2 * size) for index, size in enumerate(sizes)},
         shadow_devices={shadow_device(index): user(index) for index in range(USERS)},
     )
-    return Knowledge(2, facts=Facts(people))
+    return Knowledge(2, facts=Facts(known_users))
 
 
 TARGETS = {pseudonym(n, index): index for n in range(ROUNDS) for index in range(USERS)}
@@ -163,8 +163,10 @@ class TestMetadataSimulated:
                 for index, mine in enumerate(counts)
             ),
         )
-        people = KnownUsers(priors)
-        known = Knowledge(CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts(people))
+        known_users = KnownUsers(priors)
+        known = Knowledge(
+            CLASSES, build, None, RECIPE, compute=COMPUTE, facts=Facts(known_users)
+        )
         targets = tuple(client(index) for index in range(5))
         claims = Metadata().infer(view, targets, known, Seed(0))
         assert [int(claims[who].scores.argmax()) for who in targets] == [0, 1, 2, 3, 4]

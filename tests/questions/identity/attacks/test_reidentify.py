@@ -82,8 +82,8 @@ def test_learns_from_shadow_devices(attack, different) -> None:
 
 @each_attack
 def test_names_a_lasting_pseudonym_by_all_of_its_updates(attack) -> None:
-    people = [make_user(number) for number in ALL_USERS]
-    run = simulate_users(people, Seed(0), anonymous=False)
+    users = [make_user(number) for number in ALL_USERS]
+    run = simulate_users(users, Seed(0), anonymous=False)
     by_target = infer_claims(attack, run)
     assert len(by_target) == KNOWN + 1
     assert share_identified(run, by_target) > 0.6
@@ -114,11 +114,11 @@ def test_refuses_updates_of_only_one_user(attack) -> None:
 def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     # Users outside the candidates mostly hold one label.
     chances = torch.tensor([0.05, 0.05, 0.05, 0.85])
-    people = [
+    users = [
         make_user(n) if n < 4 else replace(make_user(n), label_probabilities=chances, size=64)
         for n in range(16)
     ]
-    run = simulate_users(people, Seed(0), known=4, unknown=4, rounds=6)
+    run = simulate_users(users, Seed(0), known=4, unknown=4, rounds=6)
     by_target, known = infer_claims(attack, run), KnownUsers.of(run.knowledge).prior_examples
     seen = [c.unseen for target, c in by_target.items() if users_of(run)[target] in known]
     unseen = [c.unseen for target, c in by_target.items() if users_of(run)[target] not in known]

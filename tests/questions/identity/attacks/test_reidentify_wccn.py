@@ -166,10 +166,10 @@ class TestUnknownUsers:
     def test_their_probability_is_informative_and_matches_their_share(
         self, anonymous, holdout
     ) -> None:
-        people = [faint_user(number, 0.7) for number in range(16 + holdout)]
+        users = [faint_user(number, 0.7) for number in range(16 + holdout)]
         seen, unseen = [], []
         for seed in range(3):
-            run = simulate_users(people, Seed(seed), unknown=8, anonymous=anonymous)
+            run = simulate_users(users, Seed(seed), unknown=8, anonymous=anonymous)
             own = self.probabilities(run, ReidentifyWccn())
             seen.append(own[0])
             unseen.append(own[1])

@@ -12,10 +12,10 @@ NAMES = ("ann", "ben", "cid", "dot", "eve")
 """The last two are holdout users."""
 
 
-def known(*people: int) -> KnownUpdates:
-    nothing = torch.zeros(len(people), dtype=torch.long)
+def known(*number: int) -> KnownUpdates:
+    nothing = torch.zeros(len(number), dtype=torch.long)
     return KnownUpdates(
-        torch.zeros(len(people), 2), torch.tensor(people), nothing, nothing, NAMES, 3
+        torch.zeros(len(number), 2), torch.tensor(number), nothing, nothing, NAMES, 3
     )
 
 

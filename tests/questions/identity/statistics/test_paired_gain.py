@@ -31,8 +31,8 @@ def test_the_gain_is_the_mean_difference_of_precision() -> None:
 def test_users_who_are_hard_for_both_attacks_do_not_widen_the_interval() -> None:
     # The attacks differ by a constant strength, so the paired interval is narrow.
     weak, strong = (
-        identity_run(1.0, people=30, attack="mlp"),
-        identity_run(3.0, people=30, attack="ours"),
+        identity_run(1.0, all_users=30, attack="mlp"),
+        identity_run(3.0, all_users=30, attack="ours"),
     )
     gain = estimate_paired_gain([*weak, *strong], "ours", "mlp")
     assert gain.low > 0.2
@@ -46,7 +46,7 @@ def test_a_user_of_several_runs_counts_once() -> None:
         *(one for seed in (0, 1) for one in identity_run(1.0, attack="mlp", seed=seed)),
         *(one for seed in (0, 1) for one in identity_run(2.0, attack="ours", seed=seed)),
     ]
-    # 12 people in both runs.
+    # 12 users in both runs.
     assert estimate_paired_gain(runs, "ours", "mlp").degrees == 11
 
 
@@ -69,7 +69,7 @@ def test_selects_the_best_version_of_the_published_attack_on_the_same_targets() 
     ours = identity_run(3.0, attack="ours")
     mlp = "reidentify_mlp"
     weak, strong = (identity_run(s, attack=f"mlp {s}", part=mlp) for s in (0.5, 1.5))
-    elsewhere = identity_run(2.5, attack="mlp elsewhere", part=mlp, people=5)
+    elsewhere = identity_run(2.5, attack="mlp elsewhere", part=mlp, all_users=5)
     groups = [ours, weak, strong, elsewhere]
     assert (
         mean_average_precision(weak)

@@ -32,7 +32,9 @@ def test_the_range_excludes_identified_users_and_covers_chance_as_stated() -> No
     # Of 40 runs without signal, 95 % should lie inside: 38, by chance 34 to 40.
     inside = 0
     for seed in range(40):
-        no_signal = build_rankings(identity_run(0.0, people=8, updates=5, clump=2.0, seed=seed))
+        no_signal = build_rankings(
+            identity_run(0.0, all_users=8, updates=5, clump=2.0, seed=seed)
+        )
         low, high = np.quantile(permuted_precisions(no_signal, SEED), [0.025, 0.975])
         inside += low <= np.mean(list(precision_by_user(no_signal).values())) <= high
     assert 34 <= inside <= 40

@@ -110,11 +110,13 @@ class TestMetadataLink:
         assert float(claim.scores[0]) == pytest.approx((float(equal) + different) / 2)
 
     def test_compares_with_all_senders_of_other_rounds_except_shadow_devices(self):
-        people = KnownUsers({"ann": make_prior(1)}, shadow_devices={shadow_device(0): "ann"})
+        known_users = KnownUsers(
+            {"ann": make_prior(1)}, shadow_devices={shadow_device(0): "ann"}
+        )
         claim = link(
             *(make_message(0, who, examples=1) for who in (A, B)),
             *(make_message(1, who, examples=1) for who in (C, shadow_device(0))),
-            knowledge=Knowledge(2, facts=Facts(people)),
+            knowledge=Knowledge(2, facts=Facts(known_users)),
         )
         assert claim.others == (C,)
 

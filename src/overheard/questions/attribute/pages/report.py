@@ -48,7 +48,7 @@ class AttributePages(QuestionPages):
     """Report pages on attributes: accuracy compared with guessing and with the control."""
 
     name = "attribute"
-    plain_question = "What kind of person is behind an update, such as their sex or age"
+    plain_question = "What kind of user is behind an update, such as their sex or age"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the most probable value is correct."""

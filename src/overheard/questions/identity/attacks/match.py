@@ -151,7 +151,7 @@ class MatchCrossModal(UnitUpdateAttack):
         size = next(iter(embeddings.values())).shape
         embedding_table = normalize(
             torch.stack([embeddings.get(n, torch.zeros(size)).float() for n in known.names])
-        )  # (people, dims)
+        )  # (users, dims)
         attack_seed = seed.child(self.name)
         matcher = fit_cross_modal(
             known.vectors[is_learned_from],

@@ -81,17 +81,17 @@ class Metadata(LearnsFromUpdates, Attack[Identity]):
                 update of a target are missing.
 
         """
-        people = KnownUsers.of(knowledge)
-        users = tuple(people.prior_examples)
+        known_users = KnownUsers.of(knowledge)
+        users = tuple(known_users.prior_examples)
         metadata = read_metadata(
-            view, list_senders(view, people.shadow_devices), with_order=self.order
+            view, list_senders(view, known_users.shadow_devices), with_order=self.order
         )
         if metadata.is_empty():
             raise NeedsError(f"{self.name} needs example counts or metrics sent in clear text")
         sizes = metadata.log_sizes[metadata.log_sizes.isfinite()]
         size_ratio = fit_size_ratio(
             torch.tensor(
-                [log1p(len(prior)) for prior in people.prior_examples.values()],
+                [log1p(len(prior)) for prior in known_users.prior_examples.values()],
                 dtype=torch.float64,
             ),
             sizes.tolist(),

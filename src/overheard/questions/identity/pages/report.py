@@ -51,7 +51,7 @@ class IdentityPages(QuestionPages):
     """How well users are re-identified, beside uninformed guesses and the control run."""
 
     name = "identity"
-    plain_question = "Which person, of those whose examples the attacker has, sent an update"
+    plain_question = "Which user, of those whose examples the attacker has, sent an update"
 
     def headline_statement(self, row: ScoreRow, whose: str) -> Statement:
         """State how often the first guess is correct."""

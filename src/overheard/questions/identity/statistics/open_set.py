@@ -53,14 +53,14 @@ def split_known_and_unknown(ranking: Ranking) -> OpenSet | None:
         highest if ranking.unknown_probability is None else 1 - ranking.unknown_probability
     )
     known = ranking.target_user < ranking.known_count
-    person = ranking.target_user[known]
+    user = ranking.target_user[known]
     scores = ranking.scores[known]
     first = scores == highest[known, None]
-    right = first[np.arange(len(scores)), ranking.known_columns[person]] / first.sum(1)
+    right = first[np.arange(len(scores)), ranking.known_columns[user]] / first.sum(1)
     return OpenSet(
         evidence[known],
         right,
-        person,
+        user,
         evidence[~known],
         ranking.target_user[~known],
         ranking.known_count,

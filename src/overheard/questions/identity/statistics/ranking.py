@@ -43,7 +43,7 @@ class Ranking:
         """Return how many of the users behind targets are candidate users."""
         return len(self.known_columns)
 
-    def precision_matrix(self) -> Float[np.ndarray, "people known"]:
+    def precision_matrix(self) -> Float[np.ndarray, "users known"]:
         """Return the average precision of each row's targets in the ranking of each known user.
 
         The diagonal holds the true matches. The other entries are the values after permutations
@@ -98,8 +98,8 @@ def _build_ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
     candidate_sets = {finding.claimed.candidates for finding in findings}
     named = [name for candidates in candidate_sets for name in candidates]
     users = tuple(sorted({*named, *known}))
-    people = (*sorted(known), *sorted(set(true) - known))
-    index = {user: place for place, user in enumerate(people)}
+    all_users = (*sorted(known), *sorted(set(true) - known))
+    index = {user: place for place, user in enumerate(all_users)}
     unknown = [
         finding.claimed.none_of_them
         for finding in findings
@@ -108,7 +108,7 @@ def _build_ranking(seed: int, findings: Sequence[Finding]) -> Ranking:
     return Ranking(
         seed,
         users,
-        people,
+        all_users,
         np.array([users.index(user) for user in sorted(known)], dtype=np.int64),
         _score_matrix(findings, users),
         np.array([index[user] for user in true]),
@@ -136,11 +136,11 @@ def build_matches(ranking: Ranking) -> ScoredPairs:
     true_columns[: ranking.known_count] = ranking.known_columns
     is_true = true_columns[ranking.target_user][:, None] == np.arange(len(ranking.users))
     targets, users = np.nonzero(np.isfinite(ranking.scores) | is_true)
-    person = ranking.target_user[targets]
+    user = ranking.target_user[targets]
     return ScoredPairs(
         ranking.scores[targets, users],
-        true_columns[person] == users,
-        person,
+        true_columns[user] == users,
+        user,
         ranking.known_count,
         len(ranking.true_users) - ranking.known_count,
     )

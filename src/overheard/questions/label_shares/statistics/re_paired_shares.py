@@ -19,7 +19,7 @@ from overheard.statistics.permutation_test import (
     no_test,
     number_values,
     re_pair_units,
-    sum_by_person,
+    sum_by_user,
 )
 
 ROUNDED = 9
@@ -177,5 +177,5 @@ def share_fits(
     fits = []
     for shares in claims:
         of_units = np.einsum("tc,tuc->tu", log_fit(shares), truths[runs])
-        fits.append(sum_by_person(of_units, units, runs, truths.shape[1]))
+        fits.append(sum_by_user(of_units, units, runs, truths.shape[1]))
     return np.stack(fits)

@@ -178,7 +178,7 @@ def linkage_fits(
         fits: the evidence of each pair.
         senders: the sender of each target.
         pairings: permutations of targets within rounds: a sender gets other targets, of the
-            same rounds. To permute people among targets of all rounds would change nothing:
+            same rounds. To permute users among targets of all rounds would change nothing:
             the same targets would have one sender.
 
     """

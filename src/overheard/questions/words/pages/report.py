@@ -45,7 +45,7 @@ OTHERS_HEADER = "Against other clients"
 
 _NOTE = (
     "Every claim is also held against the words of the other clients of its run. What it gains "
-    "there says nothing of its client: people of one federation share some words."
+    "there says nothing of its client: clients of one federation share some words."
 )
 
 

@@ -16,13 +16,13 @@ from overheard.core.task import Task
 from overheard.data.content_hash import hash_contents
 from overheard.data.dataset import Dataset
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
-from overheard.data.partition.participants import (
+from overheard.data.partition.prior_private_split import PriorPrivateSplit, split_prior_private
+from overheard.data.partition.run_users import (
     MAX_PROFILES,
-    Participants,
-    identify_participants,
+    RunUsers,
+    identify_users,
     permute_examples,
 )
-from overheard.data.partition.prior_private_split import PriorPrivateSplit, split_prior_private
 from tests.data.user_datasets import CLASSES, dataset_of, records, user_dataset
 
 # Six users of four examples each, in the order of time: the first two of each are prior.
@@ -38,51 +38,50 @@ NAMED = replace(
 
 
 def participants_of(
-    dataset: Dataset, people: KnownUserSettings, taking_part: Sequence[int], seed: int = 0
-) -> Participants:
+    dataset: Dataset, settings: KnownUserSettings, taking_part: Sequence[int], seed: int = 0
+) -> RunUsers:
     """Participants if each client holds all private examples of one of these users."""
     free = torch.ones(len(dataset.train), dtype=torch.bool)
-    split = split_prior_private(dataset, hash_contents(dataset), free, people, 1000, Seed(seed))
+    split = split_prior_private(
+        dataset, hash_contents(dataset), free, settings, 1000, Seed(seed)
+    )
     assert dataset.users is not None
     client_rows = [
         (split.private & (dataset.users == user)).nonzero().flatten() for user in taking_part
     ]
-    return identify_participants(dataset, split, client_rows, people, Seed(seed))
+    return identify_users(dataset, split, client_rows, settings, Seed(seed))
 
 
 def test_a_client_stands_for_the_user_of_its_examples_and_earlier_ones_are_prior() -> None:
-    participants = participants_of(NAMED, KnownUserSettings(), (1, 4))
-    assert participants.users == {client(0): "bob", client(1): "eva"}
-    assert list(participants.known.prior_examples) == ["bob", "eva"]
-    assert participants.known.prior_examples["bob"].inputs.flatten().tolist() == [4.0, 5.0]
-    assert participants.known.prior_examples["eva"].inputs.flatten().tolist() == [16.0, 17.0]
-    assert participants.known.holdout == {}
-    assert participants.known.shadow_devices == {}
-    assert participants.shadow_rows == ()
-    assert not bool(participants.is_holdout.any())
+    run_users = participants_of(NAMED, KnownUserSettings(), (1, 4))
+    assert run_users.users == {client(0): "bob", client(1): "eva"}
+    assert list(run_users.known.prior_examples) == ["bob", "eva"]
+    assert run_users.known.prior_examples["bob"].inputs.flatten().tolist() == [4.0, 5.0]
+    assert run_users.known.prior_examples["eva"].inputs.flatten().tolist() == [16.0, 17.0]
+    assert run_users.known.holdout == {}
+    assert run_users.known.shadow_devices == {}
+    assert run_users.shadow_rows == ()
+    assert not bool(run_users.is_holdout.any())
 
 
 def test_attributes_are_recorded_for_all_users_and_known_for_known_users() -> None:
-    participants = participants_of(NAMED, KnownUserSettings(unseen=1, holdout=2), (0, 1, 2))
+    run_users = participants_of(NAMED, KnownUserSettings(unseen=1, holdout=2), (0, 1, 2))
     hands = dict(zip(NAMED.user_names, NAMED.attributes["hand"], strict=True))
-    assert participants.attributes == {"hand": hands}
+    assert run_users.attributes == {"hand": hands}
     # "gus" has no training example.
-    assert "gus" in participants.attributes["hand"]
+    assert "gus" in run_users.attributes["hand"]
     assert (
-        participants.known.attributes["hand"].keys()
-        == participants.known.all_prior_examples().keys()
+        run_users.known.attributes["hand"].keys() == run_users.known.all_prior_examples().keys()
     )
-    assert len(participants.known.all_prior_examples()) == 4
+    assert len(run_users.known.all_prior_examples()) == 4
 
 
 def test_the_attacker_knows_nothing_of_unseen_users() -> None:
     unseen = set()
     for seed in range(12):
-        participants = participants_of(NAMED, KnownUserSettings(unseen=1), (0, 1, 2, 3), seed)
-        (one,) = (
-            set(participants.users.values()) - participants.known.all_prior_examples().keys()
-        )
-        assert one not in participants.known.attributes["hand"]
+        run_users = participants_of(NAMED, KnownUserSettings(unseen=1), (0, 1, 2, 3), seed)
+        (one,) = set(run_users.users.values()) - run_users.known.all_prior_examples().keys()
+        assert one not in run_users.known.attributes["hand"]
         unseen.add(one)
     # Four users are equally likely: all 12 draws miss one of them once in eight times.
     assert len(unseen) >= 3
@@ -91,42 +90,38 @@ def test_the_attacker_knows_nothing_of_unseen_users() -> None:
 def test_holdout_users_take_no_part_and_all_their_examples_are_marked() -> None:
     chosen = set()
     for seed in range(6):
-        participants = participants_of(NAMED, KnownUserSettings(holdout=2), (0, 1), seed)
-        assert len(participants.known.holdout) == 2
-        assert participants.known.holdout.keys() <= {"cem", "dee", "eva", "fil"}
-        numbers = {NAMED.user_names.index(name) for name in participants.known.holdout}
+        run_users = participants_of(NAMED, KnownUserSettings(holdout=2), (0, 1), seed)
+        assert len(run_users.known.holdout) == 2
+        assert run_users.known.holdout.keys() <= {"cem", "dee", "eva", "fil"}
+        numbers = {NAMED.user_names.index(name) for name in run_users.known.holdout}
         assert NAMED.users is not None
-        assert set(NAMED.users[participants.is_holdout].tolist()) == numbers
-        assert int(participants.is_holdout.sum()) == 8
-        chosen |= participants.known.holdout.keys()
+        assert set(NAMED.users[run_users.is_holdout].tolist()) == numbers
+        assert int(run_users.is_holdout.sum()) == 8
+        chosen |= run_users.known.holdout.keys()
     assert len(chosen) > 2
 
 
 def test_each_known_prior_is_a_shadow_device_including_holdout_users() -> None:
-    people = KnownUserSettings(unseen=1, holdout=1, shadow_devices=True)
-    participants = participants_of(NAMED, people, (0, 1, 2, 3))
-    assert list(participants.known.shadow_devices) == [
+    settings = KnownUserSettings(unseen=1, holdout=1, shadow_devices=True)
+    run_users = participants_of(NAMED, settings, (0, 1, 2, 3))
+    assert list(run_users.known.shadow_devices) == [
         shadow_device(number) for number in range(4)
     ]
     assert (
-        set(participants.known.shadow_devices.values())
-        == participants.known.all_prior_examples().keys()
+        set(run_users.known.shadow_devices.values())
+        == run_users.known.all_prior_examples().keys()
     )
-    for device, rows in zip(
-        participants.known.shadow_devices, participants.shadow_rows, strict=True
-    ):
-        examples = participants.known.all_prior_examples()[
-            participants.known.shadow_devices[device]
-        ]
+    for device, rows in zip(run_users.known.shadow_devices, run_users.shadow_rows, strict=True):
+        examples = run_users.known.all_prior_examples()[run_users.known.shadow_devices[device]]
         assert NAMED.train.inputs[rows].equal(examples.inputs)
 
 
 def test_a_user_with_one_example_takes_part_but_is_unknown() -> None:
     lonely = user_dataset([0, 1, 1, 2, 2], [0] * 5)
-    participants = participants_of(lonely, KnownUserSettings(shadow_devices=True), (0, 1, 2))
-    assert set(participants.users.values()) == {"user 0", "user 1", "user 2"}
-    assert set(participants.known.prior_examples) == {"user 1", "user 2"}
-    assert len(participants.shadow_rows) == 2
+    run_users = participants_of(lonely, KnownUserSettings(shadow_devices=True), (0, 1, 2))
+    assert set(run_users.users.values()) == {"user 0", "user 1", "user 2"}
+    assert set(run_users.known.prior_examples) == {"user 1", "user 2"}
+    assert len(run_users.shadow_rows) == 2
     # Nor can it be a holdout user.
     with pytest.raises(PlanError, match="1 holdout users are needed, but 0 users with prior"):
         participants_of(lonely, KnownUserSettings(holdout=1), (1, 2))
@@ -149,12 +144,12 @@ def test_a_users_embedding_is_the_mean_over_its_prior_records() -> None:
     # Records 0 and 1 of user 0 are prior, with three examples and one: each counts once.
     cut = user_dataset([0] * 6 + [1] * 2, [0] * 8, records=[0, 0, 0, 1, 2, 3, 4, 5])
     with_embeddings = replace(cut, embeddings=torch.arange(12.0).reshape(6, 2))
-    participants = participants_of(with_embeddings, KnownUserSettings(), (0, 1))
-    assert participants.known.embeddings["user 0"].tolist() == [
+    run_users = participants_of(with_embeddings, KnownUserSettings(), (0, 1))
+    assert run_users.known.embeddings["user 0"].tolist() == [
         1.0,
         2.0,
     ]  # of (0, 1) and (2, 3)
-    assert participants.known.embeddings["user 1"].tolist() == [8.0, 9.0]
+    assert run_users.known.embeddings["user 1"].tolist() == [8.0, 9.0]
     # If each example is a record, row i is example i.
     plain = replace(SIX, embeddings=torch.arange(24.0)[:, None])
     assert participants_of(plain, KnownUserSettings(), (0, 1)).known.embeddings[
@@ -165,18 +160,18 @@ def test_a_users_embedding_is_the_mean_over_its_prior_records() -> None:
 
 def test_a_profile_has_all_prior_examples_of_a_label() -> None:
     # Two of each user's four examples are prior.
-    participants = participants_of(SIX, KnownUserSettings("profile"), (0, 1))
+    run_users = participants_of(SIX, KnownUserSettings("profile"), (0, 1))
     free = torch.ones(24, dtype=torch.bool)
     split = split_prior_private(
         SIX, hash_contents(SIX), free, KnownUserSettings("profile"), 0, Seed(0)
     )
     prior = torch.cat(list(split.prior.values()))
     for label, name in enumerate("ab"):
-        known = set(participants.known.prior_examples[name].inputs.flatten().long().tolist())
+        known = set(run_users.known.prior_examples[name].inputs.flatten().long().tolist())
         assert known == {row for row in prior.tolist() if row % 2 == label}
     # Nobody has an example of the third label.
-    assert set(participants.known.prior_examples) == {"a", "b"}
-    assert participants.shadow_rows == ()
+    assert set(run_users.known.prior_examples) == {"a", "b"}
+    assert run_users.shadow_rows == ()
 
 
 def test_the_profile_of_a_client_is_its_most_overrepresented_label() -> None:
@@ -189,10 +184,10 @@ def test_the_profile_of_a_client_is_its_most_overrepresented_label() -> None:
     free, profile = torch.ones(16, dtype=torch.bool), KnownUserSettings("profile")
     split = split_prior_private(dataset, hash_contents(dataset), free, profile, 0, Seed(0))
     client_rows = [torch.arange(5), torch.arange(5, 10), torch.arange(10, 16)]
-    participants = identify_participants(
+    run_users = identify_users(
         dataset, split, client_rows, KnownUserSettings("profile"), Seed(0)
     )
-    assert participants.users == {client(0): "b", client(1): "c", client(2): "b"}
+    assert run_users.users == {client(0): "b", client(1): "c", client(2): "b"}
 
 
 def test_refuses_profiles_of_too_many_labels() -> None:
@@ -229,10 +224,10 @@ PRIOR_KINDS: tuple[PriorKind, ...] = (
 )
 
 
-def split_of(dataset: Dataset, people: KnownUserSettings, seed: int = 0) -> PriorPrivateSplit:
+def split_of(dataset: Dataset, settings: KnownUserSettings, seed: int = 0) -> PriorPrivateSplit:
     available = torch.ones(len(dataset.train), dtype=torch.bool)
     contents = hash_contents(dataset)
-    return split_prior_private(dataset, contents, available, people, 1000, Seed(seed))
+    return split_prior_private(dataset, contents, available, settings, 1000, Seed(seed))
 
 
 def users_of(dataset: Dataset) -> torch.Tensor:
@@ -356,8 +351,8 @@ def test_two_users_with_the_same_numbers_of_examples_draw_differently() -> None:
 def test_examples_that_are_not_free_are_neither_prior_nor_private() -> None:
     dataset = user_dataset([0] * 6, [0] * 6)
     available = torch.tensor([True, False, True, True, False, True])
-    contents, people = hash_contents(dataset), KnownUserSettings()
-    split = split_prior_private(dataset, contents, available, people, 0, Seed(0))
+    contents, settings = hash_contents(dataset), KnownUserSettings()
+    split = split_prior_private(dataset, contents, available, settings, 0, Seed(0))
     assert split.prior[0].tolist() == [0, 2]
     assert split.private.nonzero().flatten().tolist() == [3, 5]
 

@@ -24,8 +24,8 @@ MAX_PROFILES = 100
 
 @final
 @dataclass(frozen=True, slots=True)
-class Participants:
-    """The users who take part in a run, and what the attacker knows of users.
+class RunUsers:
+    """The users behind the clients of a run, and what the attacker knows of users.
 
     Args:
         users: the user behind each client.
@@ -43,13 +43,13 @@ class Participants:
     is_holdout: Bool[Tensor, " examples"]
 
 
-def identify_participants(
+def identify_users(
     dataset: Dataset,
     split: PriorPrivateSplit,
     client_rows: Sequence[Rows],
     known_users: KnownUserSettings,
     seed: Seed,
-) -> Participants:
+) -> RunUsers:
     """Identify the user behind each client, and choose the users whom the attacker knows.
 
     A user without prior examples, such as one with a single example, is unknown to the
@@ -78,7 +78,7 @@ def identify_participants(
     rows = {user: priors[user] for user in (*seen, *holdout)}
     known = {names[user] for user in rows}
     shadow_users = tuple(rows) if known_users.shadow_devices else ()
-    return Participants(
+    return RunUsers(
         {party: names[user] for party, user in owners.items()},
         attributes,
         KnownUsers(
@@ -191,7 +191,7 @@ def _mean_embeddings(dataset: Dataset, rows: Mapping[int, Rows]) -> dict[int, Te
 
 def _label_profiles(
     dataset: Dataset, split: PriorPrivateSplit, client_rows: Sequence[Rows]
-) -> Participants:
+) -> RunUsers:
     """Return one profile per label, from all prior examples of that label."""
     labels, classes = dataset.train.labels, dataset.task.classes
     if classes > MAX_PROFILES:
@@ -207,7 +207,7 @@ def _label_profiles(
     lift = shares / (counts.sum(0) / counts.sum()).clamp(min=1e-12)
     names = dataset.task.class_names
     profiles = {names[label]: pooled[labels[pooled] == label] for label in range(classes)}
-    return Participants(
+    return RunUsers(
         {
             client(number): names[int(lift[number].argmax())]
             for number, rows in enumerate(client_rows)
