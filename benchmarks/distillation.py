@@ -28,7 +28,7 @@ from overheard.learning.distillation.moments import zero_moments
 from overheard.learning.distillation.synthetic import draw_noise_examples
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.conv_net import ConvNet
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 
@@ -91,7 +91,7 @@ def main() -> None:
     for pixels in arguments.pixels:
         calls = rounds(pixels)
         seconds: dict[str, list[float]] = {name: [] for name in calls}
-        with one_thread():
+        with single_thread():
             for call in calls.values():
                 call()  # the first call records the network
             for _ in range(arguments.turns):

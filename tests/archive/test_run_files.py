@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from overheard.archive.asked_rounds import AskedRounds, count_asked_rounds
 from overheard.archive.layout import end_path, seconds_path
 from overheard.archive.manifest import Manifest
 from overheard.archive.recorder import Recorder
+from overheard.archive.requested_rounds import RequestedRounds, count_requested_rounds
 from overheard.archive.run_config import (
     parse_setting,
     plain_name,
@@ -182,8 +182,8 @@ SENT, REPLY, LOST = Broadcast(WEIGHTS), Update(WEIGHTS), MissingReply("it failed
 ONE, TWO = client(0), client(1)
 
 
-def count(*messages: tuple[int, Party, MessageBody]) -> AskedRounds:
-    return count_asked_rounds(
+def count(*messages: tuple[int, Party, MessageBody]) -> RequestedRounds:
+    return count_requested_rounds(
         Transcript(
             tuple(
                 Message(
@@ -201,8 +201,8 @@ def count(*messages: tuple[int, Party, MessageBody]) -> AskedRounds:
 
 def test_the_closing_model_asks_nobody() -> None:
     found = count((0, SERVER, SENT), (0, ONE, REPLY), (0, TWO, REPLY), (1, SERVER, SENT))
-    assert found == AskedRounds(rounds=1, most=1, clients=2, share=1.0)
-    assert found.are_all_asked
+    assert found == RequestedRounds(rounds=1, most=1, clients=2, share=1.0)
+    assert found.are_all_requested
 
 
 def test_rounds_without_a_stored_reply_count() -> None:
@@ -214,14 +214,14 @@ def test_rounds_without_a_stored_reply_count() -> None:
     assert (found.rounds, found.most) == (3, 2)
     # Four of six replies were asked for as far as is known.
     assert found.share == 4 / 6
-    assert not found.are_all_asked
+    assert not found.are_all_requested
 
 
 def test_the_clients_behind_an_aggregate_were_asked() -> None:
     behind = Aggregate(WEIGHTS, frozenset({ONE, TWO}))
     found = count((0, COHORT, behind), (1, ONE, REPLY), (1, ONE, Evaluation({})))
-    assert found == AskedRounds(rounds=2, most=2, clients=2, share=3 / 4)
+    assert found == RequestedRounds(rounds=2, most=2, clients=2, share=3 / 4)
 
 
 def test_a_recording_without_messages_has_asked_nobody() -> None:
-    assert count() == AskedRounds(rounds=0, most=0, clients=2, share=1.0)
+    assert count() == RequestedRounds(rounds=0, most=0, clients=2, share=1.0)

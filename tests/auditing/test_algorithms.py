@@ -13,7 +13,7 @@ from overheard.algorithms.fed_bn import FedBn
 from overheard.algorithms.fed_buff import FedBuff
 from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.algorithms.scaffold import Scaffold
-from overheard.auditing.attack_runner import LAST_LAYER_AT_HOME
+from overheard.auditing.attack_runner import LAST_LAYER_IS_LOCAL
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.core.algorithm.algorithm import Algorithm
@@ -81,7 +81,7 @@ def test_the_server_makes_claims_under_every_algorithm_that_sends_the_last_layer
     }
     if name == "partial_sharing":
         assert claimed == set()
-        assert LAST_LAYER_AT_HOME in refused
+        assert LAST_LAYER_IS_LOCAL in refused
     else:
         simulating = {"whispers"} if name in SIMULATED else set()
         assert claimed == {"bias_inversion"} | simulating
@@ -103,7 +103,7 @@ def test_clients_read_the_mean_update_or_are_told_why_not(name: str):
         assert not claims
         assert algorithm.hidden_mean in reasons
     elif name == "partial_sharing":
-        assert LAST_LAYER_AT_HOME in reasons
+        assert LAST_LAYER_IS_LOCAL in reasons
     else:
         assert claims
         assert not reasons

@@ -136,7 +136,7 @@ def test_a_truth_that_is_added_later_is_scored_without_an_attack(
     unchecked = audit_here(TINY, tmp_path / "out", recording=copy)
     assert not any(finding.is_checked for finding in unchecked.findings)
     truth_path(copy).write_text(truth)
-    monkeypatch.setattr(attack_runner, "make_claims_together", None)
+    monkeypatch.setattr(attack_runner, "make_claims_in_batches", None)
     monkeypatch.setattr(attack_runner, "make_claims", None)
     later = audit_here(TINY, tmp_path / "out", recording=copy)
     assert later.findings == scored.findings

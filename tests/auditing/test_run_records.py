@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import overheard
-from overheard.archive.asked_rounds import AskedRounds
 from overheard.archive.manifest import DefenseRecord, Manifest
+from overheard.archive.requested_rounds import RequestedRounds
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.audited_run import core_seconds
 from overheard.auditing.inputs import AuditInputs
@@ -52,15 +52,15 @@ LOCAL = Mechanism(4.0, 1.0, 1e-5, "client", "client")
 CENTRAL = replace(LOCAL, noised_at="server")
 
 
-ALL = AskedRounds(rounds=3, most=3, clients=6, share=1.0)
+ALL = RequestedRounds(rounds=3, most=3, clients=6, share=1.0)
 
 
-SOME = AskedRounds(rounds=20, most=5, clients=101, share=0.1)
+SOME = RequestedRounds(rounds=20, most=5, clients=101, share=0.1)
 
 
 def accounted(
     mechanism: Mechanism,
-    asked: AskedRounds = ALL,
+    asked: RequestedRounds = ALL,
     *,
     has_ended: bool = True,
     so_far: int | None = None,

@@ -120,7 +120,7 @@ def test_installed_studies_are_listed_and_told_what_to_run(
     asked = list[object]()
     module = SimpleNamespace(
         list_papers=lambda: (ENTRY,),
-        reproduce_one=lambda *given: asked.extend(given),
+        reproduce_study=lambda *given: asked.extend(given),
         reproduce_all=asked.append,
         write_report_of_all=asked.append,
     )

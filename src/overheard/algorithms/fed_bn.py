@@ -36,7 +36,7 @@ class FedBn(Algorithm):
 
     mean: MeanKind = "examples"
 
-    def home_tensors(self, model: nn.Module) -> frozenset[str]:
+    def local_tensors(self, model: nn.Module) -> frozenset[str]:
         """Return the names of the parameters and buffers of all batch norms."""
         return frozenset(
             f"{path}.{name}" if path else name

@@ -44,7 +44,7 @@ class PartialSharing(Algorithm):
     stays: Annotated[tuple[str, ...], MinLen(1)] = (HEAD,)
     mean: MeanKind = "examples"
 
-    def home_tensors(self, model: nn.Module) -> frozenset[str]:
+    def local_tensors(self, model: nn.Module) -> frozenset[str]:
         """Return the names of parameters and buffers that match a pattern."""
         linear = [name for name, one in model.named_modules() if isinstance(one, nn.Linear)]
         patterns = [

@@ -26,7 +26,7 @@ _COUNTED = re.compile(r"-\d+$")
 
 @final
 @dataclass(frozen=True, slots=True)
-class FoundRecording:
+class ListedRecording:
     """A recording with at least one round.
 
     Args:
@@ -44,7 +44,7 @@ class FoundRecording:
     newest: float
 
 
-def find_recordings(place: Path) -> tuple[FoundRecording, ...]:
+def find_recordings(place: Path) -> tuple[ListedRecording, ...]:
     """Return the recordings directly in a folder, the newest first.
 
     What Overheard simulated is left out, and what cannot be read.
@@ -57,7 +57,7 @@ def find_recordings(place: Path) -> tuple[FoundRecording, ...]:
     return tuple(sorted(found, key=lambda one: -one.newest))
 
 
-def find_newer_recording(folder: Path) -> FoundRecording | None:
+def find_newer_recording(folder: Path) -> ListedRecording | None:
     """Return the newest recording beside this one, if it is newer and of the same federation.
 
     It is of the same federation if it has the same parties, or if its folder has the name that
@@ -82,7 +82,7 @@ def find_newer_recording(folder: Path) -> FoundRecording | None:
     return None
 
 
-def _read(folder: Path) -> Iterator[FoundRecording]:
+def _read(folder: Path) -> Iterator[ListedRecording]:
     """Yield the recording in a folder, if there is one that can be read."""
     try:
         if not path_exists(manifest_path(folder / "transcript")):
@@ -90,7 +90,7 @@ def _read(folder: Path) -> Iterator[FoundRecording]:
         manifest, rounds = read_manifest(folder), count_committed_rounds(folder)
         if manifest.framework == SIMULATION or not rounds:
             return
-        yield FoundRecording(folder, manifest, rounds, _newest(folder, rounds - 1))
+        yield ListedRecording(folder, manifest, rounds, _newest(folder, rounds - 1))
     except (AuditError, OSError):
         return
 

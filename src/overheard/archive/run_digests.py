@@ -63,7 +63,7 @@ def write_run_digests(run: Path) -> None:
 
     """
     if not _is_kept(run) and TRUTH not in _read_list(run):
-        write_text(_list_path(run), _list_text(_found_digests(run)), inside=run)
+        write_text(_list_path(run), _list_text(_file_digests(run)), inside=run)
 
 
 def check_run_digests(run: Path) -> None:
@@ -81,7 +81,7 @@ def check_run_digests(run: Path) -> None:
     listed = _read_list(run)
     if not listed:
         return
-    found = _found_digests(run)
+    found = _file_digests(run)
     added = found.keys() if TRUTH in listed else ()
     for name in sorted(listed.keys() | added):
         if name not in found:
@@ -99,10 +99,10 @@ def digest_of_run(run: Path) -> str:
         OutputError: if the folder cannot be read.
 
     """
-    return sha256(repr(sorted(_found_digests(run).items())).encode()).hexdigest()
+    return sha256(repr(sorted(_file_digests(run).items())).encode()).hexdigest()
 
 
-def _found_digests(run: Path) -> Mapping[str, str]:
+def _file_digests(run: Path) -> Mapping[str, str]:
     """Return the digest of each file of a run that is to be listed, by its path in the run."""
     found = dict[str, str]()
     try:

@@ -10,8 +10,8 @@ import torch
 
 from overheard.archive.tensor_cache import CodeTensorCache
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.cells.claim_batches import ClaimRequest, make_claims_in_batches
 from overheard.auditing.cells.claim_store import ClaimStore
-from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
 from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.observed_run import ObservedRun
@@ -137,7 +137,7 @@ def _is_exempt(party: Party) -> bool:
 NO_OTHER_UPDATE = "an update from a client that is not an observer"
 """What is missing if only the observers' own updates are visible."""
 
-LAST_LAYER_AT_HOME = "the last layer of the model, which stays with each client"
+LAST_LAYER_IS_LOCAL = "the last layer of the model, which stays with each client"
 """What is missing in addition to the architecture if nobody sends the last layer."""
 
 
@@ -321,7 +321,7 @@ class ThreatCells:
         self, attacks: Sequence[AttackSpec], rounds: tuple[int, ...], targets: Sequence[Party]
     ) -> None:
         """Let attacks make claims about the targets for which nothing is missing."""
-        view, asked = self._view.during(rounds), list[_AskedAttack]()
+        view, asked = self._view.during(rounds), list[_AttackRequest]()
         observed = {target: view.observed_rounds(target) for target in targets}
         for one in attacks:
             try:
@@ -332,7 +332,7 @@ class ThreatCells:
                 # It fails when its own turn comes, and costs no other attack.
         requests = [one.request for one in asked]
         if attacks[0].attack.has_separate_targets():
-            all_made = make_claims_together(view, requests)
+            all_made = make_claims_in_batches(view, requests)
         else:
             (only,) = requests
             all_made = (
@@ -351,7 +351,7 @@ class ThreatCells:
         view: View,
         rounds: tuple[int, ...],
         observed: Mapping[Party, Collection[int]],
-    ) -> "_AskedAttack":
+    ) -> "_AttackRequest":
         """Return what an attack is asked, and what is missing for the other targets.
 
         Args:
@@ -369,7 +369,7 @@ class ThreatCells:
             for target, seen in observed.items()
         }
         able = tuple(target for target in observed if not missing[target])
-        return _AskedAttack(
+        return _AttackRequest(
             attack,
             ClaimRequest(attack.attack, able, knowledge, attack.seed),
             {target: why for target, why in missing.items() if why},
@@ -392,7 +392,7 @@ class ThreatCells:
         )
         return replace(self._known, compute=compute)
 
-    def _kept(self, asked: "_AskedAttack", cell: Cell, made: AttackClaims) -> CellClaims:
+    def _kept(self, asked: "_AttackRequest", cell: Cell, made: AttackClaims) -> CellClaims:
         """Return the claims of a cell, stored unless anything failed."""
         try:
             claims = _cell_claims(asked, cell, made)
@@ -409,7 +409,7 @@ class ThreatCells:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _AskedAttack:
+class _AttackRequest:
     """What an attack is asked in a cell.
 
     Args:
@@ -426,7 +426,7 @@ class _AskedAttack:
     observed: Mapping[Party, Collection[int]]
 
 
-def _cell_claims(asked: _AskedAttack, cell: Cell, made: AttackClaims) -> CellClaims:
+def _cell_claims(asked: _AttackRequest, cell: Cell, made: AttackClaims) -> CellClaims:
     """Return the claims of a cell with the uninformed guesses, and why there are no others."""
     refusals, failures = dict(asked.missing), dict(made.failures)
     refusals |= {target: (why,) for target, why in made.problems.items()}
@@ -483,7 +483,7 @@ def missing_for_target(
         return (CLASSES.description,)
     missing = missing_needs(attack, view, target, knowledge)
     if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
-        missing = (*missing, LAST_LAYER_AT_HOME)
+        missing = (*missing, LAST_LAYER_IS_LOCAL)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
     if missing or contributors.rounds_of(target, observed_rounds):
@@ -492,4 +492,6 @@ def missing_for_target(
 
 
 def _keeps_layers(algorithm: Algorithm | None) -> bool:
-    return algorithm is not None and type(algorithm).home_tensors is not Algorithm.home_tensors
+    return (
+        algorithm is not None and type(algorithm).local_tensors is not Algorithm.local_tensors
+    )

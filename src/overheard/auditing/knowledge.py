@@ -14,7 +14,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.distortion import distort
-from overheard.federation.home import SharedPartBuilder, home_names
+from overheard.federation.local_tensors import SharedPartBuilder, local_names
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
@@ -68,7 +68,7 @@ def _shared_builder(
     algorithm: Algorithm, build_model: BuildModel, seed: int
 ) -> BuildModel | None:
     """Return the model that attackers know; None if its last layer stays with each client."""
-    names = home_names(algorithm, build_model)
+    names = local_names(algorithm, build_model)
     if not names:
         return build_model
     initial = Seed(seed).child("federation").child("initial")

@@ -8,7 +8,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import final
 
-from overheard.archive.asked_rounds import count_asked_rounds
 from overheard.archive.layout import (
     count_committed_rounds,
     manifest_path,
@@ -17,6 +16,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript, weights_paths
+from overheard.archive.requested_rounds import count_requested_rounds
 from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.inputs import AuditInputs, Resources
@@ -63,7 +63,7 @@ from overheard.disk.digests import is_store_trusted, read_ahead
 from overheard.disk.reading import read_json_text
 from overheard.federation.cohort import NO_EXAMPLES
 from overheard.federation.digest import data_digest
-from overheard.federation.home import home_names
+from overheard.federation.local_tensors import local_names
 from overheard.findings.audited_recording import AuditedRecording, Reads
 from overheard.findings.finding import ArmRun
 from overheard.learning.initialization import model_structure
@@ -295,7 +295,7 @@ class CheckedRecording:
     def _accounted_run(self, whole: Transcript, so_far: int | None) -> RunParameters:
         return recorded_run(
             self.manifest,
-            count_asked_rounds(whole, self.manifest.parties),
+            count_requested_rounds(whole, self.manifest.parties),
             has_ended=has_ended(self.folder),
             so_far=so_far,
         )
@@ -423,7 +423,7 @@ def _match_model_tensors(
         network,
         manifest.model,
         plan.training.record,
-        home_names(plan.training.algorithm, build_model),
+        local_names(plan.training.algorithm, build_model),
         manifest.left_out,
     )
 

@@ -27,7 +27,7 @@ from overheard.auditing.runs_ahead import attack_ahead
 from overheard.auditing.subject import audit_subject, recorded_subject
 from overheard.disk.folder_lock import lock_folder
 from overheard.findings.audit import Audit
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.workers import starter
 from overheard.plans.description import describe_plan
 from overheard.plans.plan import Plan
@@ -108,8 +108,9 @@ def _audit_recorded(
 @contextmanager
 def _reserved(home: AuditFolder, claim: str) -> Iterator[ClaimStore]:
     """Hold the folder of an audit while it works, on one thread; give its store of claims."""
-    # One thread makes results independent of the number of cores; see `one_thread` for speed.
-    with lock_folder(home.path), one_thread():
+    # One thread makes results independent of the number of cores; see `single_thread` for
+    # speed.
+    with lock_folder(home.path), single_thread():
         home.reserve(claim)
         yield FolderClaimStore(home.cells_path, home.path)
 

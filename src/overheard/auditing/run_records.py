@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from overheard.archive.asked_rounds import AskedRounds
 from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.archive.reader import open_transcript
+from overheard.archive.requested_rounds import RequestedRounds
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
@@ -147,7 +147,7 @@ def recorded_defenses(manifest: Manifest, run: RunParameters) -> tuple[ArmDefens
 
 
 def recorded_run(
-    manifest: Manifest, asked: AskedRounds, *, has_ended: bool, so_far: int | None = None
+    manifest: Manifest, asked: RequestedRounds, *, has_ended: bool, so_far: int | None = None
 ) -> RunParameters:
     """Return what accounting needs to know of a recorded run.
 
@@ -166,7 +166,7 @@ def recorded_run(
     planned = spent if manifest.rounds is None or so_far is not None else manifest.rounds
     rounds = max(spent, planned, 1)
     share, sampling = manifest.participation, stated_sampling(manifest)
-    if share == 1 or (share is None and asked.are_all_asked):
+    if share == 1 or (share is None and asked.are_all_requested):
         sampling = "none"
     share = asked.share if share is None else share
     rate = (

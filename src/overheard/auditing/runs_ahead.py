@@ -24,7 +24,7 @@ from overheard.core.facts import Facts
 from overheard.core.seeds import Seed
 from overheard.learning.device import choose_device
 from overheard.learning.initialization import fresh_model
-from overheard.learning.threads import available_cores, one_thread
+from overheard.learning.threads import available_cores, single_thread
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
 from overheard.plans.plan import parse_plan
@@ -165,7 +165,7 @@ class AttackRun(Job):
         inputs = AttackerInputs(plan, run.seed, data, Facts(*held), self.resources, cache)
         observed = open_simulated_run(run, inputs, home)
         store = FolderClaimStore(home.cells_path, home.path)
-        with one_thread():
+        with single_thread():
             for attacks in run.by_threat():
                 for _ in run_attacks(observed, attacks, store, Progress(None)):
                     pass  # Claims are stored as soon as they are made.

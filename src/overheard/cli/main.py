@@ -274,7 +274,7 @@ def reproduce(
     seeds = tuple(range(runs or 0)) if seed is None else (seed,)
     resources = make_resources(data, device, workers)
     if experiment is not None:
-        studies.reproduce_one(
+        studies.reproduce_study(
             experiment, out, quick, only or (), arm or (), seeds, rerun, resources, quiet
         )
     elif report:

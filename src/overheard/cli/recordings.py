@@ -10,7 +10,7 @@ from rich.console import Console
 from overheard.cli.terminal import escaped_text
 
 if TYPE_CHECKING:  # so that --help need not load torch
-    from overheard.archive.recordings import FoundRecording
+    from overheard.archive.recordings import ListedRecording
 
 
 def print_newer_recording(folder: Path | None) -> None:
@@ -46,7 +46,7 @@ def _relative(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _describe(found: "FoundRecording") -> str:
+def _describe(found: "ListedRecording") -> str:
     day = datetime.fromtimestamp(found.newest).astimezone()
     rounds = f"{found.rounds} round{'s' if found.rounds != 1 else ''}"
     return f"{rounds}, {day:%Y-%m-%d %H:%M}"

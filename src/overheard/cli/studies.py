@@ -20,7 +20,7 @@ class Studies(Protocol):
     def list_papers(self) -> tuple[ListEntry, ...]:
         """Return each paper with its experiments."""
 
-    def reproduce_one(
+    def reproduce_study(
         self,
         name: str,
         out: Path | None,

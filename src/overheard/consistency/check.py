@@ -353,7 +353,10 @@ class RecordingCheck:
                 rounds.setdefault(sender, []).append(one.round)
         return tuple(
             MessageFault(
-                found[0], sender, f"{sender}: {case.one}, in {list_rounds(found)}", case.mend
+                found[0],
+                sender,
+                f"{sender}: {case.description}, in {list_rounds(found)}",
+                case.mend,
             )
             for sender, found in sorted(rounds.items())
         )

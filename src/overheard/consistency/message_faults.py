@@ -129,7 +129,7 @@ class FaultFinder:
     """Looks at each reply as it comes, and tells at the end what is wrong with how many."""
 
     def __init__(self) -> None:
-        self._found = dict[str, list[tuple[int, Party | None]]]()
+        self._faults = dict[str, list[tuple[int, Party | None]]]()
         self._replies = dict[Party, int]()
         self._rounds_of_several = 0
         self._compared = 0
@@ -140,7 +140,7 @@ class FaultFinder:
     def are_all_zero(self) -> bool:
         """Whether all replies of the recording are zero."""
         replies = sum(self._replies.values())
-        return replies > 0 and len(self._found.get(ZERO, ())) == replies
+        return replies > 0 and len(self._faults.get(ZERO, ())) == replies
 
     def add(
         self, number: int, replies: Sequence[SampledReply], broadcast: Float[Tensor, " numbers"]
@@ -160,7 +160,7 @@ class FaultFinder:
             self._replies[reply.sender] = self._replies.get(reply.sender, 0) + 1
             self._compared += reply.sender in self._last
             for fault in self._faults_of(reply, start):
-                self._found.setdefault(fault, []).append((number, reply.sender))
+                self._faults.setdefault(fault, []).append((number, reply.sender))
         if len(replies) > 1:
             self._rounds_of_several += 1
             self._compare(number, replies, start)
@@ -181,9 +181,9 @@ class FaultFinder:
             sender for group in groups.values() if len(set(group)) > 1 for sender in set(group)
         ]
         if len(groups) == 1 and len(moved) == len(replies):
-            self._found.setdefault(EQUAL, []).append((number, None))
+            self._faults.setdefault(EQUAL, []).append((number, None))
         elif twins:
-            self._found.setdefault(TWIN, []).extend((number, one) for one in sorted(twins))
+            self._faults.setdefault(TWIN, []).extend((number, one) for one in sorted(twins))
         before = [self._last.get(one.sender) for one in replies]
         if len(moved) > 1 and all(
             last is not None
@@ -191,12 +191,12 @@ class FaultFinder:
             and torch.equal(last[1], start)
             for one, last in zip(replies, before, strict=True)
         ):
-            self._found.setdefault(REPEATED_ROUND, []).append((number, None))
+            self._faults.setdefault(REPEATED_ROUND, []).append((number, None))
 
     def add_unreadable(self, number: int, sender: Party) -> None:
         """Note a reply with NaN or infinite numbers."""
         self._replies[sender] = self._replies.get(sender, 0) + 1
-        self._found.setdefault(NOT_FINITE, []).append((number, sender))
+        self._faults.setdefault(NOT_FINITE, []).append((number, sender))
 
     def faults(
         self, *, is_sound: bool, is_exact: bool, is_unknown: bool
@@ -210,7 +210,7 @@ class FaultFinder:
 
         """
         found = list[MessageFault]()
-        for fault, places in self._found.items():
+        for fault, places in self._faults.items():
             if (is_sound and fault in ONLY_IF_UNEXPLAINED) or (is_exact and fault == CODES):
                 continue
             total = self._possible(fault)

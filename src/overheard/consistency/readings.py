@@ -180,7 +180,7 @@ class MixedCase:
 
     Args:
         words: what these replies are, as a clause.
-        one: what one of them is, as a clause about its sender.
+        description: what one of them is, as a clause about its sender.
         mend: what the user should do, as a clause.
         vector: the sum that is missing in the stored replies, which their senders show by
             containing minus it.
@@ -190,7 +190,7 @@ class MixedCase:
     """
 
     words: str
-    one: str
+    description: str
     mend: str
     vector: Literal["b", "-b", "base1", "base2", "base3"]
     reading: Reading = "weights"

@@ -128,14 +128,14 @@ def discover_plugins(package: str, base: type[T]) -> dict[str, type[T]]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _FoundPlugins(Generic[T]):
+class _DiscoveredPlugins(Generic[T]):
     plugins: Mapping[str, type[T]]
     origins: Mapping[str, PluginOrigin]
 
 
 # Cached per registry for the life of the process: installed packages do not change.
 @cache
-def _find_plugins(registry: PluginRegistry[T]) -> _FoundPlugins[T]:
+def _find_plugins(registry: PluginRegistry[T]) -> _DiscoveredPlugins[T]:
     plugins, origins = _built_in_plugins(registry), dict[str, PluginOrigin]()
     for entry, origin in [] if is_code_refused() else _entry_points(registry.name):
         if entry.name in plugins:
@@ -150,7 +150,7 @@ def _find_plugins(registry: PluginRegistry[T]) -> _FoundPlugins[T]:
             _warn(entry, origin, reason, "update, repair or uninstall the package")
             continue
         plugins[entry.name], origins[entry.name] = plugin, origin
-    return _FoundPlugins(
+    return _DiscoveredPlugins(
         MappingProxyType(dict(sorted(plugins.items()))), MappingProxyType(origins)
     )
 

@@ -94,10 +94,10 @@ class Scorer(ABC, Generic[C]):
         """
 
     @abstractmethod
-    def uninformed_guesses(self, asked: C, knowledge: Knowledge) -> Mapping[str, C]:
+    def uninformed_guesses(self, claim: C, knowledge: Knowledge) -> Mapping[str, C]:
         """Return the uninformed guesses by name, the standard one first.
 
-        From `asked`, a claim about the same question, only its subject is used, as in
+        From `claim`, a claim about the same question, only its subject is used, as in
         `true_claim`.
 
         Raises:

@@ -20,7 +20,7 @@ from overheard.core.settings import Positive
 from overheard.core.split import Rows
 from overheard.data.reading.texts import PADDING
 from overheard.defenses._background import add_background, require_background, share_count
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 
 
 @final
@@ -243,7 +243,7 @@ def find_modes(
     key = (_DIGESTS[inputs], modes, extractor)
     found = _MODES.pop(key, None)
     if found is None:
-        with one_thread():
+        with single_thread():
             features = compute_features(inputs.cpu(), extractor)
             nearest = _k_means(features, modes, Seed(0).child("modes").generator())
         sizes = nearest.bincount()

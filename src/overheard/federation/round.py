@@ -24,7 +24,7 @@ from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.federation.cohort import Cohort, defense_context, sample_cohort
 from overheard.federation.federation import Federation
-from overheard.federation.home import HomeTensors
+from overheard.federation.local_tensors import LocalTensors
 from overheard.federation.round_messages import RoundMessages
 from overheard.federation.server import aggregate_updates, received_updates
 from overheard.learning.train import train_groups
@@ -64,7 +64,7 @@ class FederationRound:
     federation: Federation
     state: ServerState
     record: OpenRound | RoundMessages | None
-    home: HomeTensors | None = None
+    home: LocalTensors | None = None
 
     def training_groups(self, number: int, cohort: Cohort) -> tuple[TrainingGroup, ...]:
         """Return the clients by the weights from which they start."""

@@ -22,7 +22,7 @@ from overheard.federation.derived_updates import derive_updates
 from overheard.federation.digest import data_digests
 from overheard.federation.distillation_run import DistillationRun
 from overheard.federation.federation import Federation
-from overheard.federation.home import HomeTensors, home_names
+from overheard.federation.local_tensors import LocalTensors, local_names
 from overheard.federation.round import (
     FederationRound,
     broadcast_message,
@@ -34,7 +34,7 @@ from overheard.federation.sampling import clients_per_round
 from overheard.federation.server import Server
 from overheard.learning.evaluate import utility
 from overheard.learning.initialization import initial_weights
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import prepare_workers
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
@@ -106,7 +106,7 @@ def run_federations(
     if federations:
         first = federations[0]
         prepare_workers(first.build_model, first.engine, first.workers, first.device)
-    with one_thread():
+    with single_thread():
         runs = [
             _FederationRun(
                 federation,
@@ -115,7 +115,7 @@ def run_federations(
                 manifest,
                 Recorder(folder, manifest, inside=inside),
                 Server(federation, partial(read_round, folder)),
-                _home_tensors(federation, folder, inside),
+                _local_tensors(federation, folder, inside),
             )
             for federation, folder, manifest in zip(
                 federations, folders, build_manifests(federations), strict=True
@@ -161,7 +161,7 @@ class _FederationRun:
     manifest: Manifest
     recorder: Recorder
     server: Server
-    home: HomeTensors | None
+    home: LocalTensors | None
 
     def is_missing(self, number: int) -> bool:
         return self.recorder.committed_rounds() <= number
@@ -174,11 +174,11 @@ class _FederationRun:
         return self.server.state_at(number)
 
 
-def _home_tensors(
+def _local_tensors(
     federation: Federation, folder: Path, inside: Path | None
-) -> HomeTensors | None:
-    names = home_names(federation.algorithm, federation.build_model)
-    return HomeTensors(federation, names, folder, inside=inside) if names else None
+) -> LocalTensors | None:
+    names = local_names(federation.algorithm, federation.build_model)
+    return LocalTensors(federation, names, folder, inside=inside) if names else None
 
 
 def _run_missing_rounds(
@@ -275,7 +275,7 @@ def record_defense(defense: Defense) -> DefenseRecord:
 
 
 def build_ground_truth(
-    federation: Federation, transcript: Transcript, home: HomeTensors | None = None
+    federation: Federation, transcript: Transcript, home: LocalTensors | None = None
 ) -> GroundTruth:
     """Build the ground truth: label counts, accuracies, and what is true of the clients.
 

@@ -19,7 +19,7 @@ from overheard.core.messages import (
 from overheard.core.parties import SERVER
 from overheard.federation.cohort import defense_context, draw_round_copies, round_schedule
 from overheard.federation.federation import Federation
-from overheard.federation.home import home_names
+from overheard.federation.local_tensors import local_names
 from overheard.learning.initialization import initial_weights
 from overheard.learning.sent_tensors import without_negative_variances
 
@@ -57,7 +57,7 @@ class Server:
         if number == 0:
             seed = federation.seed.child("initial")
             start = initial_weights(federation.build_model, seed)
-            at_home = home_names(federation.algorithm, federation.build_model)
+            at_home = local_names(federation.algorithm, federation.build_model)
             shared = {name: start[name] for name in start if name not in at_home}
             return ServerState(shared, clients=len(federation.clients))
         first, memory = 0 if federation.algorithm.has_memory else number - 1, NOTHING

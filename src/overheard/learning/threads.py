@@ -14,7 +14,7 @@ def available_cores() -> int:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_thread() -> Iterator[None]:
     """Let torch compute on one thread, and restore the number of threads afterwards.
 
     Small models gain next to nothing from a second thread. They run at a quarter of their speed

@@ -18,7 +18,7 @@ from overheard.core.messages import Weights
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.linkage.metadata_features import read_metadata, subtract_round_means
@@ -107,7 +107,7 @@ def simulate_metadata(
     rounds = sorted(broadcasts)
     indices = torch.linspace(0, len(rounds) - 1, min(max_rounds, len(rounds))).round().int()
     chosen = [rounds[place] for place in indices.tolist()]
-    with one_thread():
+    with single_thread():
         losses = [_losses(broadcasts[number], knowledge, clients, number) for number in chosen]
     values = torch.tensor(losses, dtype=torch.float64).reshape(-1, 1)
     users = tuple(priors)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 
 WIDTH = 128
 """Units of every layer (section 4.3 of the paper)."""
@@ -51,7 +51,7 @@ class Matcher:
         self, left: Float[Tensor, "left dims"], right: Float[Tensor, "right others"]
     ) -> Float[Tensor, "left right"]:
         """Return the probability of a match for each left-right pair, in float64."""
-        with one_thread(), torch.no_grad():
+        with single_thread(), torch.no_grad():
             left_vectors, right_vectors = (
                 self.network.left(left.float()),
                 self.network.right(right.float()),
@@ -94,7 +94,7 @@ def fit_siamese(
         rate: learning rate of RMSProp.
 
     """
-    with one_thread():
+    with single_thread():
         with seeded(seed):
             encoder = nn.Sequential(
                 _layer(vectors.shape[1]), nn.ReLU(), _layer(WIDTH), nn.ReLU()
@@ -123,7 +123,7 @@ def fit_cross_modal(
         rate: learning rate of RMSProp.
 
     """
-    with one_thread():
+    with single_thread():
         with seeded(seed):
             encoders = [
                 nn.Sequential(_layer(vectors.shape[1]), nn.ReLU())

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 
 UNLABELLED = -1
 """The label of an update that a head does not learn from."""
@@ -33,7 +33,7 @@ class MultiHeadMlp:
         self, vectors: Float[Tensor, "updates dims"]
     ) -> tuple[Float[Tensor, "updates _classes"], ...]:
         """Return the log-probabilities of each head's labels, in float64."""
-        with one_thread(), torch.no_grad():
+        with single_thread(), torch.no_grad():
             return tuple(
                 logits.double().log_softmax(1) for logits in self.network(vectors.float())
             )
@@ -82,7 +82,7 @@ def fit_multi_head_mlp(
     if not len(vectors) or epochs < 1 or batch < 1:
         raise ValueError("fitting needs at least one update, one epoch and a batch of one")
     inputs = vectors.float()
-    with one_thread():
+    with single_thread():
         with seeded(seed.child("weights")):
             network = _Network(inputs.shape[1], hidden, classes)
         optimizer = torch.optim.SGD(network.parameters(), lr=rate, momentum=momentum)

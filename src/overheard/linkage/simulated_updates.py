@@ -18,7 +18,7 @@ from overheard.core.messages import Broadcast, Weights
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult
 from overheard.learning.workers.job import Job, TensorBundle
 from overheard.linkage.count_sketch import MAX_UNSKETCHED, SKETCH_WIDTH
@@ -255,7 +255,7 @@ class CorrectedTrainingJob(Job):
 
         """
         variates, results = dict[str, Weights](), list[dict[str, Tensor]]()
-        with one_thread():
+        with single_thread():
             for number in self.rounds:
                 job = replace(self.users, round=number)
                 state = state_with_variates(unpack_round(tensors, number), variates)

@@ -12,7 +12,7 @@ from overheard.core.examples import concatenate_examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.learning.workers.job import Job
@@ -68,7 +68,7 @@ class UserTrainingJob(Job):
 
         """
         broadcast = unpack_broadcast(tensors)
-        with one_thread():
+        with single_thread():
             return self.sketch(broadcast, self.train(tensors, broadcast))
 
     def train(

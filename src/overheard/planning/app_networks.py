@@ -12,7 +12,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.custom_code.reference import find_module_file
 from overheard.core.errors import AuditError
 from overheard.core.task import Task
-from overheard.federation.home import home_names
+from overheard.federation.local_tensors import local_names
 from overheard.learning.models.custom import Own
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.planning.recorded_facts import RecordedFacts
@@ -66,7 +66,7 @@ def network_difference(
             network,
             recording.manifest.model,
             None,
-            home_names(algorithm, partial(model.build, task)),
+            local_names(algorithm, partial(model.build, task)),
             recording.manifest.left_out,
         )
     except AuditError as error:

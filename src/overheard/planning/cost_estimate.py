@@ -11,7 +11,7 @@ from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.program import AuditProgram
 from overheard.core.attack import Attack
 from overheard.federation.sampling import clients_per_round
-from overheard.learning.threads import available_cores, one_thread
+from overheard.learning.threads import available_cores, single_thread
 from overheard.planning.measured_costs import (
     AttackCost,
     TimedCache,
@@ -168,7 +168,7 @@ def measure_audit(planned: PlannedAudit, audit_inputs: AuditInputs) -> MeasuredA
 
     """
     begun, views = process_time(), planned.views
-    with one_thread():
+    with single_thread():
         second_per_example = measure_training(audit_inputs)
         costs, unmeasured = _measure_attacks(views, begun + LONGEST_MEASUREMENT)
     attacks = {

@@ -33,7 +33,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.federation.federation import Federation
-from overheard.federation.home import home_names
+from overheard.federation.local_tensors import local_names
 from overheard.findings.names import name_observers
 from overheard.learning.initialization import initial_weights
 from overheard.plans.plan import Plan, ThreatPlan
@@ -230,7 +230,7 @@ def sketch_transcript(federation: Federation) -> Transcript:
     send the same change, so that large federations fit into memory. What the messages tell is
     who can read them, and the shapes of their tensors.
     """
-    at_home = home_names(federation.algorithm, federation.build_model)
+    at_home = local_names(federation.algorithm, federation.build_model)
     initial = initial_weights(federation.build_model, Seed(0))
     weights = {name: one for name, one in initial.items() if name not in at_home}
     everyone = frozenset(federation.clients)

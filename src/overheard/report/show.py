@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from overheard.archive.asked_rounds import count_asked_rounds
 from overheard.archive.layout import (
     count_committed_rounds,
     end_path,
@@ -15,6 +14,7 @@ from overheard.archive.layout import (
 )
 from overheard.archive.manifest import DefenseRecord, Manifest, is_complete, read_manifest
 from overheard.archive.reader import open_transcript
+from overheard.archive.requested_rounds import count_requested_rounds
 from overheard.archive.run_end import has_ended
 from overheard.consistency.check import check_recording
 from overheard.consistency.statement import state_step
@@ -145,7 +145,7 @@ def _rounds(manifest: Manifest, folder: Path, transcript: Transcript) -> str:
         return f"{recorded:,} recorded; the planned number is not recorded{end}"
     if is_complete(folder):
         return f"{planned:,}, complete"
-    asked = count_asked_rounds(transcript, manifest.parties).rounds
+    asked = count_requested_rounds(transcript, manifest.parties).rounds
     return f"{planned:,}, INCOMPLETE: {asked:,} of {planned:,} rounds recorded"
 
 

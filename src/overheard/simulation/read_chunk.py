@@ -16,7 +16,7 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
 from overheard.learning.workers.job import Job
@@ -75,7 +75,7 @@ class ReadChunk(Job):
             PlanError: if a training diverges.
 
         """
-        with one_thread():
+        with single_thread():
             scene = self._context(tensors)
             updates = self._train_updates(scene.broadcast, tensors)
             if self.chunk.cohorts is None:

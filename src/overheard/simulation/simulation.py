@@ -14,7 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.core.view import View
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.cached_readings import collect_readings
 from overheard.simulation.chunk import draw_chunks
@@ -206,7 +206,7 @@ def _read(
     context: SimulationContext, deltas: Mapping[int, Weights], probes: Sequence[Probe]
 ) -> Mapping[Probe, Tensor]:
     contexts = {number: context.probe_context(number) for number in deltas}
-    with one_thread():
+    with single_thread():
         return {
             probe: torch.cat(
                 [probe.read(contexts[number], [delta]) for number, delta in deltas.items()]

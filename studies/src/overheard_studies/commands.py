@@ -37,7 +37,7 @@ def list_papers() -> tuple[ListEntry, ...]:
     )
 
 
-def reproduce_one(
+def reproduce_study(
     name: str,
     out: Path | None,
     quick: bool,

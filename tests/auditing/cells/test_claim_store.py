@@ -21,14 +21,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from overheard.archive import tensor_files
-from overheard.auditing.cells import claims_together
+from overheard.auditing.cells import claim_batches
 from overheard.auditing.cells.cell_claims import CellClaims, TargetClaim
+from overheard.auditing.cells.claim_batches import ClaimRequest, make_claims_in_batches
 from overheard.auditing.cells.claim_store import (
     FolderClaimStore,
     NoClaimStore,
     encode_cell_claims,
 )
-from overheard.auditing.cells.claims_together import ClaimRequest, make_claims_together
 from overheard.auditing.cells.contributors import find_contributors
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
@@ -425,14 +425,14 @@ class Asked(Attack[LabelShares]):
 @pytest.fixture(autouse=True)
 def two_targets_at_once(monkeypatch):
     # Two targets and the broadcast of the only round.
-    monkeypatch.setattr(claims_together, "CACHED_FILES", 3)
-    monkeypatch.setattr(claims_together, "MODELS_PER_STACK", 1)
+    monkeypatch.setattr(claim_batches, "CACHED_FILES", 3)
+    monkeypatch.setattr(claim_batches, "MODELS_PER_STACK", 1)
     CALLS.clear()
 
 
 def ask(*attacks: Asked, targets: Sequence[Party] = TARGETS):
     requests = [ClaimRequest(attack, targets, Knowledge(2), Seed(0)) for attack in attacks]
-    return make_claims_together(VIEW, requests)
+    return make_claims_in_batches(VIEW, requests)
 
 
 def test_attacks_take_turns_on_groups_of_targets():
@@ -447,7 +447,7 @@ def test_each_attack_gets_its_own_targets():
         ClaimRequest(Asked("a"), TARGETS[:1], Knowledge(2), Seed(0)),
         ClaimRequest(Asked("b"), TARGETS[1:3], Knowledge(2), Seed(0)),
     ]
-    first, second = make_claims_together(VIEW, requests)
+    first, second = make_claims_in_batches(VIEW, requests)
     assert list(first.claims) == [TARGETS[0]]
     assert list(second.claims) == list(TARGETS[1:3])
     assert [("a", TARGETS[:1]), ("b", TARGETS[1:2]), ("b", TARGETS[2:3])] == CALLS
@@ -458,7 +458,7 @@ def test_the_order_of_claims_does_not_depend_on_other_attacks():
     attacks = (Asked("a"), Asked("b", needs_more_at=TARGETS[1]), Asked("c"))
     asked = zip(attacks, (fewer, more, more), strict=True)
     requests = [ClaimRequest(one, targets, Knowledge(2), Seed(0)) for one, targets in asked]
-    first, second, third = make_claims_together(VIEW, requests)
+    first, second, third = make_claims_in_batches(VIEW, requests)
     assert list(first.claims) == list(second.claims) == list(fewer)
     assert list(third.claims) == list(more)
 
@@ -498,7 +498,7 @@ def count_reads(monkeypatch, attacks: tuple[Attack[LabelShares], ...], folder: P
 @pytest.mark.slow
 def test_further_attacks_do_not_read_all_updates_again(monkeypatch, tmp_path):
     # Room for both rounds of one client: two broadcasts and two updates.
-    monkeypatch.setattr(claims_together, "CACHED_FILES", 4)
+    monkeypatch.setattr(claim_batches, "CACHED_FILES", 4)
     monkeypatch.setattr(tensor_files, "CLOCK_TICK", -1.0)  # the run was recorded just before
     one = count_reads(monkeypatch, (BiasInversion(),), tmp_path / "one")
     three = count_reads(monkeypatch, (Llg(), Ilrg(), BiasInversion()), tmp_path / "three")

@@ -38,10 +38,10 @@ class LargerHalfScorer(Scorer[LargerHalf]):
         )
 
     def uninformed_guesses(
-        self, asked: LargerHalf, knowledge: Knowledge
+        self, claim: LargerHalf, knowledge: Knowledge
     ) -> Mapping[str, LargerHalf]:
         """Return the uninformed guess: either half is equally likely."""
-        return {"a coin": LargerHalf(asked.clients, (0.5,) * len(asked.clients))}
+        return {"a coin": LargerHalf(claim.clients, (0.5,) * len(claim.clients))}
 
     def informed_guesses(self, truth: LargerHalf) -> Mapping[str, LargerHalf]:
         """Return no informed guesses."""

@@ -38,14 +38,14 @@ class Recorded:
 
     Args:
         shapes: the shapes by name.
-        found: by name in the network the recorded one, as far as there is one.
+        recorded_names: by name in the network the recorded one, as far as there is one.
         left_out: names of tensors that were sent and not recorded.
         stated: what the recording states about its model.
 
     """
 
     shapes: Shapes
-    found: Mapping[str, str]
+    recorded_names: Mapping[str, str]
     left_out: tuple[str, ...]
     stated: str
 
@@ -54,12 +54,12 @@ def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
     """Return what differs and what to do, as a sentence without a full stop."""
     if not recorded.shapes:
         return "no tensor is in all of its broadcasts: record the model of each round"
-    missing = [name for name in tensors.parameters if name not in recorded.found]
-    used = set(recorded.found.values())
+    missing = [name for name in tensors.parameters if name not in recorded.recorded_names]
+    used = set(recorded.recorded_names.values())
     extra = [name for name in recorded.shapes if name not in used]
     wrong = [
         name
-        for name, there in recorded.found.items()
+        for name, there in recorded.recorded_names.items()
         if recorded.shapes[there] != tensors.shapes[name]
     ]
     differences = _differences(recorded, tensors, missing, wrong)
@@ -88,7 +88,7 @@ def describe_differences(recorded: Recorded, tensors: NetworkTensors) -> str:
 
 def _mend(recorded: Recorded, tensors: NetworkTensors, wrong: int, also: str) -> str:
     """Return what to do if several tensors differ; it may be another model."""
-    right = len(recorded.found) - wrong
+    right = len(recorded.recorded_names) - wrong
     if right < len(recorded.shapes) and 2 * right <= len(tensors.parameters):
         return f". {_another_model(recorded, tensors)}"
     mends = (
@@ -126,8 +126,8 @@ def _differences(
         f"{_shape(tensors.shapes[name])} in the plan"
         for name in missing
     ] + [
-        f"{printable_excerpt(recorded.found[name])} is "
-        f"{_shape(recorded.shapes[recorded.found[name]])} in the recording and "
+        f"{printable_excerpt(recorded.recorded_names[name])} is "
+        f"{_shape(recorded.shapes[recorded.recorded_names[name]])} in the recording and "
         f"{_shape(tensors.shapes[name])} in the plan"
         for name in wrong
     ]
@@ -155,7 +155,9 @@ def _not_recorded(recorded: Recorded, tensors: NetworkTensors) -> str:
 
 def _outputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> str:
     """Return what to do if only the number of outputs differs; empty if more does."""
-    pairs = [(recorded.shapes[recorded.found[one]], tensors.shapes[one]) for one in wrong]
+    pairs = [
+        (recorded.shapes[recorded.recorded_names[one]], tensors.shapes[one]) for one in wrong
+    ]
     numbers = {(there[:1], ours[:1]) for there, ours in pairs}
     if not wrong or set(wrong) != set(tensors.last) or len(numbers) > 1:
         return ""
@@ -172,7 +174,7 @@ def _inputs(recorded: Recorded, tensors: NetworkTensors, wrong: list[str]) -> st
     """Return what to do if only the number of inputs differs; empty if more does."""
     if wrong != [tensors.first]:
         return ""
-    there, ours = recorded.shapes[recorded.found[wrong[0]]], tensors.shapes[wrong[0]]
+    there, ours = recorded.shapes[recorded.recorded_names[wrong[0]]], tensors.shapes[wrong[0]]
     if len(there) < 2 or there[:1] + there[2:] != ours[:1] + ours[2:]:
         return ""
     what = "inputs" if len(there) == 2 else "channels"

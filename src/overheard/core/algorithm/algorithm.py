@@ -98,7 +98,7 @@ class Algorithm(Settings):
         """Return how clients train, from the recipe of the plan."""
         return recipe
 
-    def home_tensors(self, model: nn.Module) -> frozenset[str]:
+    def local_tensors(self, model: nn.Module) -> frozenset[str]:
         """Return the names of the tensors that stay with each client, and are never sent."""
         return frozenset()
 

@@ -28,7 +28,7 @@ from overheard.learning.sent_tensors import (
     sent_tensors,
     trainable_parameters,
 )
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
 
 
@@ -131,7 +131,7 @@ class SequentialTrainer:
         """Train one client."""
         job = self._job
         dropout_seed = job.seed.child("dropout", job.round, client.name)
-        with one_thread(), seeded(dropout_seed, job.device):
+        with single_thread(), seeded(dropout_seed, job.device):
             with torch.no_grad():
                 torch._foreach_copy_(list(self._sent.values()), self._start)
                 for buffer, at_start in zip(self._others, self._others_at_start, strict=True):

@@ -20,7 +20,7 @@ from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.loss import per_example_loss
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.sent_tensors import trainable_parameters
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
 
@@ -128,7 +128,7 @@ class StackedTrainer:
         order = sorted(range(len(clients)), key=lambda index: self._rank(clients[index].client))
         ranked = [clients[index] for index in order]
         results: dict[int, ClientResult] = {}
-        with one_thread(), torch.no_grad():
+        with single_thread(), torch.no_grad():
             starts = self._starts(ranked)
             stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
             pool, rows = _merge_pools(ranked)

@@ -14,7 +14,7 @@ from torch.optim.adamw import adamw
 
 from overheard.core.seeds import Seed
 from overheard.learning.optimizers import ADAM_BETAS, ADAM_EPSILON
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 
 CROSS_ENTROPY_WEIGHT = 0.1
 """Weight of the cross-entropy added to the L1 loss, whose gradients are too small at first."""
@@ -186,7 +186,7 @@ def train_ensemble(
     means, squares = ([torch.zeros_like(one) for one in parameters] for _ in range(2))
     steps = [torch.zeros(()) for _ in parameters]
     own = torch.arange(len(rows))[:, None]
-    with one_thread():
+    with single_thread():
         for step in range(training.steps):
             batch = torch.stack(
                 [

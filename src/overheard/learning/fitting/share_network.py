@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings
 from overheard.learning.seeding import seeded
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 
 ShareLoss = Callable[[Tensor, Tensor], Tensor]
 """A scalar loss of (examples, classes) logits and (examples, classes) shares."""
@@ -59,7 +59,7 @@ def fit_share_network(
         device: where to train; the returned network is on the CPU.
 
     """
-    with one_thread():
+    with single_thread():
         with seeded(seed.child("weights")):
             network = build().to(device).train()
         inputs, shares = inputs.to(device), shares.to(device, inputs.dtype)
@@ -82,7 +82,7 @@ def predict_shares(
     network: nn.Module, inputs: Float[Tensor, "*many numbers"]
 ) -> Float[Tensor, "*networks examples classes"]:
     """Return the shares that one or several fitted networks predict: softmax of the logits."""
-    with one_thread():
+    with single_thread():
         shares: Tensor = network(inputs).double().softmax(-1)
     return shares
 

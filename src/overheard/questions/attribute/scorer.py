@@ -75,19 +75,19 @@ class AttributeScorer(Scorer[Attribute]):
         )
 
     def uninformed_guesses(
-        self, asked: Attribute, knowledge: Knowledge
+        self, claim: Attribute, knowledge: Knowledge
     ) -> Mapping[str, Attribute]:
         """Guess the frequencies among known users, and equal probabilities."""
-        values = asked.values
+        values = claim.values
         uniform = Attribute(
-            asked.attribute, values, torch.full((len(values),), 1 / len(values))
+            claim.attribute, values, torch.full((len(values),), 1 / len(values))
         )
-        known = KnownUsers.of(knowledge).attributes.get(asked.attribute)
+        known = KnownUsers.of(knowledge).attributes.get(claim.attribute)
         if not known:
             return {"uniform": uniform}
         occurrences = Counter(known.values())
         counts = torch.tensor([1.0 + occurrences[value] for value in values])
-        majority = Attribute(asked.attribute, values, counts / counts.sum())
+        majority = Attribute(claim.attribute, values, counts / counts.sum())
         return {"majority": majority, "uniform": uniform}
 
     def informed_guesses(self, truth: Attribute) -> Mapping[str, Attribute]:

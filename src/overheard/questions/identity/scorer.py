@@ -65,7 +65,7 @@ class IdentityScorer(Scorer[Identity]):
         return Identity((truth.facts.need(UsersOfClients).user_of(target),), torch.ones(1))
 
     def uninformed_guesses(
-        self, asked: Identity, knowledge: Knowledge
+        self, claim: Identity, knowledge: Knowledge
     ) -> Mapping[str, Identity]:
         """Return equal scores for all known users, and even odds of an unknown user."""
         known = tuple(KnownUsers.of(knowledge).prior_examples)

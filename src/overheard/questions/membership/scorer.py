@@ -71,7 +71,7 @@ class MembershipScorer(Scorer[Membership]):
         return Membership(labels)
 
     def uninformed_guesses(
-        self, asked: Membership, knowledge: Knowledge
+        self, claim: Membership, knowledge: Knowledge
     ) -> Mapping[str, Membership]:
         """Return equal scores for all records.
 
@@ -80,11 +80,11 @@ class MembershipScorer(Scorer[Membership]):
 
         """
         known = knowledge.facts.get(CandidateRecords)
-        if known is not None and len(asked.scores) != len(known.records):
+        if known is not None and len(claim.scores) != len(known.records):
             raise ClaimError(
-                f"the claim scores {len(asked.scores)} records, there are {len(known.records)}"
+                f"the claim scores {len(claim.scores)} records, there are {len(known.records)}"
             )
-        return {"a coin": Membership(torch.zeros(len(asked.scores)))}
+        return {"a coin": Membership(torch.zeros(len(claim.scores)))}
 
     def informed_guesses(self, truth: Membership) -> Mapping[str, Membership]:
         """Return nothing: no guess knows part of the truth."""

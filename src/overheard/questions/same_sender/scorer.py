@@ -54,10 +54,10 @@ class SameSenderScorer(Scorer[SameSender]):
         return SameSender(claim.others, torch.tensor(is_same))
 
     def uninformed_guesses(
-        self, asked: SameSender, knowledge: Knowledge
+        self, claim: SameSender, knowledge: Knowledge
     ) -> Mapping[str, SameSender]:
         """Guess a random order, by equal scores."""
-        tied = SameSender(asked.others, torch.zeros(len(asked.others)))
+        tied = SameSender(claim.others, torch.zeros(len(claim.others)))
         return {"a random order": tied}
 
     def informed_guesses(self, truth: SameSender) -> Mapping[str, SameSender]:

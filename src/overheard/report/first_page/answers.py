@@ -68,7 +68,7 @@ def answer_sentences(audit: Audit) -> tuple[str, ...]:
         return ()
     others = [arm for arm in arm_results if arm is not reference]
     return (
-        *_told_answers(reference),
+        *_answer_sentences(reference),
         *_reference_sentences(_place(reference, arm_results), reference, others),
         *_examples(audit, reference),
         *(text for arm in others for text in _further_leaks(arm, reference)),
@@ -76,7 +76,7 @@ def answer_sentences(audit: Audit) -> tuple[str, ...]:
     )
 
 
-def _told_answers(reference: ArmResult) -> Iterator[str]:
+def _answer_sentences(reference: ArmResult) -> Iterator[str]:
     """State that label shares are known to whoever reads a histogram of labels."""
     for one in reference.runs[0].in_clear:
         if one.kind == "labels":

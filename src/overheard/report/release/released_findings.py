@@ -105,7 +105,7 @@ class _Release:
     def __init__(
         self, found: FindingsDocument, claims: Sequence[FindingRow], settings: ReleaseSettings
     ) -> None:
-        self._found, self._claims, self._settings = found, claims, settings
+        self._document, self._claims, self._settings = found, claims, settings
         self._names = PartyNames(are_kept=settings.with_names or not found.is_recorded)
         self._attacks = AttackNames()
         # First, so that observers are numbered in the order of the plan.
@@ -122,7 +122,7 @@ class _Release:
 
     def make(self) -> ReleasedFindings:
         """Return the findings, and what was left out."""
-        found, is_recorded = self._found, self._found.is_recorded
+        found, is_recorded = self._document, self._document.is_recorded
         small = self._small_places()
         clients = max(self._clients.values(), default=0)
         document = found.model_copy(
@@ -169,10 +169,10 @@ class _Release:
     def _small_places(self) -> Mapping[_Place, VerdictRow]:
         """Return the verdicts that rest on too few clients, by their place."""
         rows = defaultdict[_Place, list[SummaryRow]](list)
-        for row in self._found.summary:
+        for row in self._document.summary:
             rows[_place(row)].append(row)
         small = {}
-        for verdict in self._found.verdicts:
+        for verdict in self._document.verdicts:
             own = rows[_place(verdict)]
             longest = max((len(row.rounds) for row in own), default=0)
             if any(len(row.rounds) == longest and self._is_small(row) for row in own):
@@ -194,7 +194,7 @@ class _Release:
 
     def _defense(self, row: DefenseRow) -> DefenseRow:
         settings = safe_defense(row.settings)
-        is_own = settings != row.settings or self._found.is_recorded
+        is_own = settings != row.settings or self._document.is_recorded
         return row.model_copy(
             update={
                 "settings": settings,
@@ -249,7 +249,7 @@ class _Release:
         )
 
     def _epsilon(self, row: EpsilonRow) -> EpsilonRow:
-        is_own = safe_defense(row.defense) != row.defense or self._found.is_recorded
+        is_own = safe_defense(row.defense) != row.defense or self._document.is_recorded
         measured = row.measured
         if measured is not None:
             attack = self._attacks.rename(measured.attack)
@@ -304,18 +304,18 @@ class _Release:
                 "and sentences that show it",
                 f"{SINGLE_CLIENT}; --with-clients adds the claims to findings.json",
             )
-        if self._found.is_recorded and not self._settings.with_names:
+        if self._document.is_recorded and not self._settings.with_names:
             yield LeftOut(
                 "names of parties",
                 "they may name persons and organizations; observers have numbers instead",
             )
-        if any(run.in_clear for run in self._found.arms):
+        if any(run.in_clear for run in self._document.arms):
             yield LeftOut("figures and texts that are sent in clear", MAY_NAME)
-        if any(run.lost_replies for run in self._found.arms):
+        if any(run.lost_replies for run in self._document.arms):
             yield LeftOut("whose messages are missing or not recorded, and why", MAY_NAME)
-        if any(one.missing for one in self._found.refusals):
+        if any(one.missing for one in self._document.refusals):
             yield LeftOut("reasons of refusals in other words than Overheard's own", MAY_NAME)
-        if self._found.recording is not None:
+        if self._document.recording is not None:
             yield LeftOut("faults of messages, and how to mend them", MAY_NAME)
         yield LeftOut(
             "the plan, but not its threats, the kinds of its defenses and the numbers of its "

@@ -27,7 +27,7 @@ from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.loss import expected_rating
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.linkage.known_updates import (
     KnownUpdates,
     SenderUpdates,
@@ -187,7 +187,7 @@ def iterate_run_updates(
     runs: StudyRuns, scenario: IdentityScenario, source: UpdateSource
 ) -> Iterator[RunUpdates]:
     """Iterate over the updates of each run, in the layer that the attacks read."""
-    with one_thread():
+    with single_thread():
         for seed, observation in observe_runs(runs, scenario.key).items():
             yield RunUpdates(
                 load_known_updates(

@@ -19,7 +19,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.known_user_settings import PriorKind
 from overheard.drawing.figures import Panel as Drawing
 from overheard.drawing.figures import ReportFigure
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.linkage.known_updates import KnownUpdates, UpdateSource
@@ -147,7 +147,7 @@ def _read_utility(
     dataset = load_data(one.plan, one.runs.resources)
     test = select_test_examples(scenario, dataset)
     better: Better = "lower" if scenario.utility == "absolute_error" else "higher"
-    with one_thread():
+    with single_thread():
         centralised = [
             measure_utility(scenario, dataset.task, _train_centrally(one, dataset, seed), test)
             for seed in one.plan.seeds

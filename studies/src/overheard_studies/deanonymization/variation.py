@@ -19,7 +19,7 @@ from overheard.data.dataset import Dataset
 from overheard.drawing.figures import Panel as Drawing
 from overheard.drawing.figures import ReportFigure
 from overheard.findings.names import make_printable
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.linkage.layers import layer_tensors
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.shift.estimators.model_comparisons import representations_of_models
@@ -144,7 +144,7 @@ def _distances_of_run(
     dataset = load_data(runs.plans[scenario.key], runs.resources)
     assert dataset.users is not None
     all_users, distance_seed = dataset.users, Seed(seed).child("distances")
-    with one_thread():
+    with single_thread():
         # Only the rows that are compared need features.
         sampled = [
             _draw_rows(all_users == user, distance_seed.child("sample", user))

@@ -19,7 +19,7 @@ from overheard.drawing.svg import ACCENT, INK, SERIES, SOFT, inline_svg
 from overheard.learning.fitting.share_network import FitSchedule
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.tiny_resnet import TinyResnet
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate
@@ -227,7 +227,7 @@ def find_outcomes(
 
 
 def _run_tests(tests: AttributeTests, seed: int) -> tuple[QuadrupleOutcome, ...]:
-    with one_thread():
+    with single_thread():
         return tuple(tests.run_tests(seed))
 
 

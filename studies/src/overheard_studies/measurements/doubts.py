@@ -26,7 +26,7 @@ from overheard.federation.run import run
 from overheard.learning.model import Model
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
@@ -169,7 +169,7 @@ def _measure(trial: Trial, run_of: MeasurementRun) -> Iterator[ReproducedValue]:
     for kind in TRIALS:
         arm = arms["noisy"] if kind == "noisy" else plan.arms[0]
         federation = build_federation(plan, arm, seed, partition, dataset, resources)
-        with tempfile.TemporaryDirectory() as run_folder, one_thread():
+        with tempfile.TemporaryDirectory() as run_folder, single_thread():
             transcript, truth = run(federation, Path(run_folder) / "run")
             auxiliary = partition.auxiliary
             if kind == "distorted":

@@ -14,7 +14,7 @@ from overheard.auditing.inputs import load_inputs
 from overheard.auditing.knowledge import attacker_knowledge
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.knowledge import Knowledge
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.shift.estimators.trend import Trend
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
@@ -103,7 +103,7 @@ def measure_runs(
     federations = [(seed, is_control) for is_control in (False, True) for seed in plan.seeds]
     measured, what = list[tuple[RoundSeries, ...]](), f"{name}: curves of all measures, by run"
     # As in the audit: results do not depend on the number of cores.
-    with one_thread():
+    with single_thread():
         for seed, is_control in federations:
             runs.report(what, len(measured), len(federations))
             of_run = _measure_run(runs, name, seed, is_control, knowledge[seed], measures)

@@ -44,7 +44,7 @@ def test_reads_every_federation_in_every_round_with_its_truth() -> None:
     assert torch.allclose(found.population.sum(-1), torch.ones(5, 4).double())
     assert torch.equal(found.population[0, 0], found.population[0, 3])
     assert not torch.equal(found.population[3, 0], found.population[3, 3])
-    assert not torch.equal(found.held[0, 0], found.held[0, 3])
+    assert not torch.equal(found.true_shares[0, 0], found.true_shares[0, 3])
 
 
 def test_the_same_simulation_is_not_run_twice() -> None:

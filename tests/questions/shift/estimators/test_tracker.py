@@ -55,7 +55,7 @@ def test_without_a_rate_it_raises_no_alarm_and_still_names_the_round() -> None:
 def test_representations_give_evidence_and_no_shares() -> None:
     bank = simulated("f")
     changes = torch.rand(60, ROUNDS, 4, generator=torch.Generator().manual_seed(3)).double()
-    readings = SimulatedReadings("g", changes, bank.held, bank.population, bank.rising)
+    readings = SimulatedReadings("g", changes, bank.true_shares, bank.population, bank.rising)
     tracker = calibrate_tracker(readings, tuple(range(ROUNDS)), 0.05, estimates_shares=False)
     moved = changes[0].clone()
     moved[4:] *= 100

@@ -21,7 +21,7 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.linkage.attribute_labels import read_attribute_labels
 from overheard.linkage.known_updates import MAX_ROUNDS, KnownUpdates, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
@@ -325,7 +325,7 @@ class ReidentifyKnn(UpdateClassifier):
         is_of_class = one_hot(classes.labels, classes.count).double()  # (updates, classes)
 
         def shares(vectors: Tensor) -> Tensor:
-            with one_thread():
+            with single_thread():
                 return _neighbour_weights(vectors, known.vectors, self.neighbours) @ is_of_class
 
         return shares
@@ -408,7 +408,7 @@ def fit_linear_svm(
         dual=True,
         random_state=seed.value % 2**32,
     )
-    with one_thread(), warnings.catch_warnings():
+    with single_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         # The weights are sums of the examples, so coordinates in a basis of these are enough.
         # With 480 examples of 8,192 numbers this takes a tenth of the time.

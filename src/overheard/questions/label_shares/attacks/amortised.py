@@ -235,7 +235,7 @@ class _GroupEstimator:
             if all(bool(each.isfinite().all()) for each in values.values())
         ]
         claims = {
-            target: self._claim_one(target, features[target], fits, stacking, cases, sizes)
+            target: self._claim_about(target, features[target], fits, stacking, cases, sizes)
             for target in finite
         }
         doubt = self._find_doubt([features[target] for target in finite], stacking, claims)
@@ -275,7 +275,7 @@ class _GroupEstimator:
             shift,
         )
 
-    def _claim_one(
+    def _claim_about(
         self,
         target: Party,
         features: Mapping[Probe, Tensor],

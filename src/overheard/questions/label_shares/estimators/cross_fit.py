@@ -11,7 +11,7 @@ from torch import Tensor
 from overheard.core.seeds import Seed
 from overheard.learning.fitting.ridge import fit_ridge
 from overheard.learning.simplex import solve_each_for_shares
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
 from overheard.questions.label_shares.estimators.deep_set_regressor import (
     DeepSetRegressor,
@@ -176,7 +176,7 @@ def fit_with_cross_fitting(
     rows.append(torch.arange(len(halves)))
     if min(map(len, rows)) < 2:
         raise ValueError("each half needs 2 virtual clients or more")
-    with one_thread():
+    with single_thread():
         inversion = fit_scaled_inversion(readings, shares, rows)
         solved = inversion.estimate_shares(readings)
         tokens = fit_deep_set_regressor(

@@ -17,7 +17,7 @@ LARGEST_NOISE = 6.0
 LARGEST_MISFIT = 1.0
 """Largest mean misfit of the auxiliary examples with very many clients."""
 
-MISFIT_OF_ONE = 2.2
+MISFIT_OF_SINGLE_CLIENT = 2.2
 """What the limit allows in addition for a single client; it falls with the root of their
 number, as chance does."""
 
@@ -82,7 +82,7 @@ def find_doubt(
     if middle > LARGEST_NOISE:
         return NOISY
     misfit = first + whole - min(middle, 0.0) / 2
-    limit = LARGEST_MISFIT + MISFIT_OF_ONE / sqrt(len(real))
+    limit = LARGEST_MISFIT + MISFIT_OF_SINGLE_CLIENT / sqrt(len(real))
     if misfit > limit:
         return POORLY_EXPLAINED
     return OTHER_INPUTS if shift > LARGEST_SHIFT else None

@@ -61,7 +61,7 @@ def _size_coverage(claim: LabelShares, truth: LabelShares) -> float | None:
     return float(low <= truth.size.examples <= high)
 
 
-UNCERTAINTY_YARDSTICKS = (
+UNCERTAINTY_METRICS = (
     ScoreMetric("coverage", "higher", _coverage),
     ScoreMetric("width", "lower", _width),
     ScoreMetric("doubted", "lower", _doubted),
@@ -193,7 +193,7 @@ ABSENCE_YARDSTICKS = (
 )
 
 
-YARDSTICKS = (*DISTANCE_YARDSTICKS, *ABSENCE_YARDSTICKS, *UNCERTAINTY_YARDSTICKS)
+METRICS = (*DISTANCE_YARDSTICKS, *ABSENCE_YARDSTICKS, *UNCERTAINTY_METRICS)
 
 
 @final
@@ -279,7 +279,7 @@ class LabelSharesScorer(Scorer[LabelShares]):
         )
 
     def uninformed_guesses(
-        self, asked: LabelShares, knowledge: Knowledge
+        self, claim: LabelShares, knowledge: Knowledge
     ) -> Mapping[str, LabelShares]:
         """Guess even shares without absent labels, and the auxiliary shares if known.
 
@@ -287,11 +287,11 @@ class LabelSharesScorer(Scorer[LabelShares]):
             ClaimError: if the claim has another number of labels than the task.
 
         """
-        if len(asked.shares) != knowledge.classes:
+        if len(claim.shares) != knowledge.classes:
             raise ClaimError(
-                f"the claim has {len(asked.shares)} labels, the task has {knowledge.classes}"
+                f"the claim has {len(claim.shares)} labels, the task has {knowledge.classes}"
             )
-        guesses = {"uniform": _even_guess(len(asked.shares))}
+        guesses = {"uniform": _even_guess(len(claim.shares))}
         prior = knowledge.auxiliary_label_shares()
         if prior is not None:
             guesses["auxiliary prior"] = LabelShares(prior)
@@ -318,16 +318,16 @@ class LabelSharesScorer(Scorer[LabelShares]):
         }
         told = {name: to_float64(guess, truth) for name, guess in guesses.informed.items()}
         scores = []
-        for yardstick in YARDSTICKS:
-            value = yardstick.measure(claimed, exact)
+        for metric in METRICS:
+            value = metric.measure(claimed, exact)
             if value is not None:
                 scores.append(
                     Score(
-                        yardstick.name,
+                        metric.name,
                         value,
-                        yardstick.better,
-                        yardstick.measure_each(uninformed, exact),
-                        yardstick.measure_each(told, exact),
+                        metric.better,
+                        metric.measure_each(uninformed, exact),
+                        metric.measure_each(told, exact),
                     )
                 )
         return tuple(scores)

@@ -15,7 +15,7 @@ from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.evaluate import logits_of_models
-from overheard.learning.threads import one_thread
+from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
 from overheard.simulation.defended_training import DefendedTraining
@@ -96,7 +96,7 @@ class ShadowTrainingJob(Job):
             ClientTask(f"shadow/{number}", rows)
             for number, rows in zip(self.models, rows_of, strict=True)
         ]
-        with one_thread():
+        with single_thread():
             updates = training.updates(start, pool, tasks, unpack_background(tensors))
             models: Iterable[Weights] = (
                 apply_update(start, update.delta) for update in updates

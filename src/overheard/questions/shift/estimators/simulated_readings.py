@@ -44,7 +44,7 @@ class SimulatedReadings:
     Args:
         key: differs between readings that could differ.
         readings: of each federation, the ones without a shift first.
-        held: label shares of the examples that the target holds.
+        true_shares: label shares of the examples that the target holds.
         population: the label shares from which it draws them.
         rising: the labels that its shift makes more frequent; none = no shift.
 
@@ -52,7 +52,7 @@ class SimulatedReadings:
 
     key: str
     readings: Float[Tensor, "federations rounds ..."]
-    held: Float[Tensor, "federations rounds classes"]
+    true_shares: Float[Tensor, "federations rounds classes"]
     population: Float[Tensor, "federations rounds classes"]
     rising: Bool[Tensor, "federations classes"]
 
@@ -118,7 +118,7 @@ def simulate_readings(
                     for begin in range(0, len(federations), size)
                 ]
             ),
-            "held": torch.from_numpy(held_shares(design, federations, labels)),
+            "true_shares": torch.from_numpy(held_shares(design, federations, labels)),
             "population": torch.from_numpy(population_shares(design, federations)),
             "rising": torch.stack([torch.from_numpy(one.rising) for one in federations]),
         }
@@ -126,7 +126,7 @@ def simulate_readings(
     return SimulatedReadings(
         key,
         tensors["readings"],
-        tensors["held"],
+        tensors["true_shares"],
         tensors["population"],
         tensors["rising"].bool(),
     )

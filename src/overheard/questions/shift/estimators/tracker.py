@@ -329,7 +329,7 @@ def _fit(known: _Calibration) -> Tracker:
         tracks = representations.read(readings[~shifts])
         alarm = calibrate_alarm(tracks, known.rate, VARIANCE_INFLATION)
         return Tracker(representations, alarm, None, known.rate)
-    regression, tracks = fit_share_regression(readings, simulated.held[:, places])
+    regression, tracks = fit_share_regression(readings, simulated.true_shares[:, places])
     alarm = calibrate_alarm(tracks[~shifts], known.rate, VARIANCE_INFLATION)
     estimator = None
     if bool(shifts.any()):

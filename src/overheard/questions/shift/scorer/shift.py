@@ -263,14 +263,14 @@ class ShiftScorer(Scorer[Shift]):
             Timeline(since=since), _exact_estimate(after - before), _exact_estimate(after)
         )
 
-    def uninformed_guesses(self, asked: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
+    def uninformed_guesses(self, claim: Shift, knowledge: Knowledge) -> Mapping[str, Shift]:
         """Return no change with equal shares, and the auxiliary examples' shares after it.
 
         Raises:
             ClaimError: if the claim has another number of labels than the task.
 
         """
-        for claimed in (asked.change, asked.shares_after):
+        for claimed in (claim.change, claim.shares_after):
             if claimed is not None and len(claimed.value) != knowledge.classes:
                 raise ClaimError(
                     f"the claim has {len(claimed.value)} labels, the task has "
@@ -312,19 +312,19 @@ class ShiftScorer(Scorer[Shift]):
             return false_alarm_scores(claim.evidence)
         claimed = _in_float64(claim, truth)
         scores = list(alarm_scores(claim.evidence, since))
-        for yardstick in CHANGE_MEASURES:
-            value = yardstick.measure(claimed, truth)
+        for metric in CHANGE_MEASURES:
+            value = metric.measure(claimed, truth)
             if value is None:
                 continue
             score = Score(
-                yardstick.name,
+                metric.name,
                 value,
-                yardstick.better,
-                yardstick.measure_each(guesses.uninformed, truth),
-                yardstick.measure_each(guesses.informed, truth),
+                metric.better,
+                metric.measure_each(guesses.uninformed, truth),
+                metric.measure_each(guesses.informed, truth),
             )
             scores.append(score)
-            if yardstick.measure is direction_score and is_detected(claim.evidence, since):
+            if metric.measure is direction_score and is_detected(claim.evidence, since):
                 scores.append(replace(score, name="direction_detected"))
         return tuple(scores)
 

@@ -64,11 +64,11 @@ class WordsScorer(Scorer[Words]):
             )
         return replace(claim, scores=used, listed=claim.listed_places())
 
-    def uninformed_guesses(self, asked: Words, knowledge: Knowledge) -> Mapping[str, Words]:
+    def uninformed_guesses(self, claim: Words, knowledge: Knowledge) -> Mapping[str, Words]:
         """Guess that the target uses the words of public text, and nothing."""
-        unknown = replace(asked, scores=torch.zeros(len(asked.scores)), listed=())
+        unknown = replace(claim, scores=torch.zeros(len(claim.scores)), listed=())
         counts = count_public_words(knowledge)
-        if counts is None or len(counts) != len(asked.scores):
+        if counts is None or len(counts) != len(claim.scores):
             return {"any order": unknown}
         return {"public text": replace(unknown, scores=counts), "any order": unknown}
 

@@ -17,7 +17,7 @@ from overheard.core.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRounds:
+class RequestedRounds:
     """The rounds of a recording that were asked of clients.
 
     Args:
@@ -34,12 +34,12 @@ class AskedRounds:
     share: float
 
     @property
-    def are_all_asked(self) -> bool:
+    def are_all_requested(self) -> bool:
         """Whether all clients were asked in all rounds."""
         return self.share == 1
 
 
-def count_asked_rounds(transcript: Transcript, parties: Collection[str]) -> AskedRounds:
+def count_requested_rounds(transcript: Transcript, parties: Collection[str]) -> RequestedRounds:
     """Count the rounds that were asked of clients, whether they replied or not.
 
     A round counts if a client replied or failed to, or if a model was sent and a later round
@@ -66,7 +66,7 @@ def count_asked_rounds(transcript: Transcript, parties: Collection[str]) -> Aske
     clients = {one for one in (*transcript.parties(), *map(Party, parties)) if is_client(one)}
     counts = Counter(one for group in asked.values() for one in group)
     places = rounds * max(len(clients), 1)
-    return AskedRounds(
+    return RequestedRounds(
         rounds,
         max(counts.values(), default=0),
         max(len(clients), 1),

@@ -22,18 +22,18 @@ from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.sent_tensors import sent_tensors
 
 
-def home_names(algorithm: Algorithm, build_model: BuildModel) -> frozenset[str]:
+def local_names(algorithm: Algorithm, build_model: BuildModel) -> frozenset[str]:
     """Return the names of the tensors that stay with each client; empty = all are sent.
 
     Raises:
         PlanError: if the algorithm keeps none or all of the tensors of this model.
 
     """
-    if type(algorithm).home_tensors is Algorithm.home_tensors:
+    if type(algorithm).local_tensors is Algorithm.local_tensors:
         return frozenset()
     model = fresh_model(build_model, Seed(0))
     sent = sent_tensors(model).keys()
-    names = algorithm.home_tensors(model) & sent
+    names = algorithm.local_tensors(model) & sent
     if not names or len(names) == len(sent):
         found = "all" if names else "none"
         raise PlanError(
@@ -44,7 +44,7 @@ def home_names(algorithm: Algorithm, build_model: BuildModel) -> frozenset[str]:
 
 
 @final
-class HomeTensors:
+class LocalTensors:
     """The tensors of a run that stay with each client.
 
     They are on disk after each round, in a folder of their own, because no message has them. A

@@ -34,7 +34,7 @@ class ClaimRequest:
     seed: Seed
 
 
-def make_claims_together(
+def make_claims_in_batches(
     view: View, requests: Sequence[ClaimRequest]
 ) -> tuple[AttackClaims, ...]:
     """Return the claims of each attack. All treat one group of targets, then the next one.

@@ -14,7 +14,7 @@ from overheard.core.messages import Broadcast, Update, apply_update
 from overheard.core.parties import client
 from overheard.core.seeds import Seed
 from overheard.federation.federation import Federation
-from overheard.federation.home import HomeTensors, SharedPartBuilder, home_names
+from overheard.federation.local_tensors import LocalTensors, SharedPartBuilder, local_names
 from overheard.federation.run import run
 from overheard.learning.evaluate import accuracy
 from overheard.learning.initialization import initial_weights
@@ -44,8 +44,8 @@ def planned() -> Federation:
 
 def test_patterns_name_tensors_and_head_the_last_linear_layer() -> None:
     last = list(initial_weights(BUILD, Seed(0)))[-2:]
-    assert home_names(HEAD, BUILD) == set(last)
-    assert home_names(PartialSharing(("*.bias",)), normed) == {"0.bias", "1.bias", "3.bias"}
+    assert local_names(HEAD, BUILD) == set(last)
+    assert local_names(PartialSharing(("*.bias",)), normed) == {"0.bias", "1.bias", "3.bias"}
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_patterns_name_tensors_and_head_the_last_linear_layer() -> None:
 )
 def test_refuses_to_keep_nothing_or_all(algorithm: FedBn | PartialSharing, found: str) -> None:
     with pytest.raises(PlanError, match=f"keeps {found} of"):
-        home_names(algorithm, BUILD)
+        local_names(algorithm, BUILD)
 
 
 def test_no_message_has_a_tensor_that_stays(planned: Federation, tmp_path: Path) -> None:
     transcript, _ = run(planned, tmp_path)
-    kept = home_names(HEAD, BUILD)
+    kept = local_names(HEAD, BUILD)
     bodies = [message.body for message in transcript.messages]
     sent = [one.weights for one in bodies if isinstance(one, Broadcast)]
     sent += [one.delta for one in bodies if isinstance(one, Update)]
@@ -72,7 +72,7 @@ def test_a_client_starts_from_the_broadcast_and_its_own_last_layer(
 ) -> None:
     """Two rounds of client 3 computed by hand, from the broadcasts alone."""
     transcript, _ = run(planned, tmp_path)
-    kept = home_names(HEAD, BUILD)
+    kept = local_names(HEAD, BUILD)
     own = initial_weights(BUILD, planned.seed.child("initial"))
     for number in range(2):
         (shared,) = (
@@ -109,7 +109,7 @@ def test_the_accuracy_is_the_mean_over_clients_after_the_last_round(
     transcript, truth = run(planned, tmp_path)
     last = transcript.messages[-1].body
     assert isinstance(last, Broadcast)
-    home = HomeTensors(planned, home_names(HEAD, BUILD), tmp_path)
+    home = LocalTensors(planned, local_names(HEAD, BUILD), tmp_path)
     found = [
         accuracy(BUILD, home.model_of(one, 4, last.weights), planned.test)
         for one in planned.clients
@@ -132,7 +132,7 @@ def test_a_run_whose_tensors_are_lost_is_not_continued(
 
 
 def test_attackers_build_what_stays_with_its_initial_values() -> None:
-    kept, seed = home_names(FedBn(), normed), Seed(3)
+    kept, seed = local_names(FedBn(), normed), Seed(3)
     model = SharedPartBuilder(normed, tuple(sorted(kept)), seed)()
     initial = initial_weights(normed, seed)
     weights = dict(model.named_parameters())
