@@ -86,7 +86,8 @@ def best_target_sentences(
     if len(results) < 2:
         return ()
     sign = 1 if row.better == "lower" else -1
-    best = min(results, key=lambda target: sign * results[target].value)
+    # The first of equal results: sums in another order differ in the last digits.
+    best = min(results, key=lambda target: round(sign * results[target].value, 9))
     value, uninformed = told.format(results[best].value), results[best].best_uninformed
     guess = "" if uninformed is None else f" (guessing: {told.format(uninformed)})"
     chance = (
