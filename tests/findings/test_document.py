@@ -220,7 +220,11 @@ INVALID_RUN = {
 INVALID: dict[str, tuple[JsonObject, str]] = {
     "another format": (document(format="figures"), "format is not"),
     "no format": ({"version": 1}, "format is not"),
-    "a later version": (document(version=2), "version 2"),
+    "an earlier version": (
+        document(version=1),
+        "version 1, but this overheard reads version 2",
+    ),
+    "a later version": (document(version=3), "version 3"),
     "version true": (document(version=True), "version True"),
     "no summary": ({k: v for k, v in document().items() if k != "summary"}, "summary"),
     "two rows with one key": (document(summary_row(), summary_row(0.1, 0.2)), "two rows"),

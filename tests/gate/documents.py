@@ -159,7 +159,7 @@ def run(arm: str = "bare", seed: int = 0, **changes: object) -> JsonObject:
 def document(*rows: JsonObject, **changes: object) -> JsonObject:
     return {
         "format": "overheard findings",
-        "version": 1,
+        "version": 2,
         "title": "Two clients",
         "subject": "digits",
         "made_on": "",

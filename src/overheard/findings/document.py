@@ -29,7 +29,7 @@ from overheard.findings.threat_verdict import NO_LEAK
 
 FORMAT = "overheard findings"
 
-VERSION = 1
+VERSION = 2
 """Increased whenever a reader of the previous version would misread a document."""
 
 
