@@ -84,8 +84,7 @@ def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
     for name in (
         "run_federations",
         "with_partition",
-        "planned_defenses",
-        "complete_run_record",
+        "simulated_run_record",
     ):
         monkeypatch.setattr(audited_run, name, None)
     monkeypatch.setattr(inputs, "load_data", None)

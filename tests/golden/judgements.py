@@ -31,7 +31,7 @@ from overheard.gate.verdict import RuleVerdict
 from overheard.report.exports import epsilon_row, findings_document
 from overheard.report.page import render_page
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.permutation_test import VERDICT_LEVEL
+from overheard.statistics.judgement import VERDICT_LEVEL
 from tests.golden.rounding import Json, Table, rounded, table
 from tests.golden.stored_audits import AttackedAudit
 

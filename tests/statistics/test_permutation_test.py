@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
+from overheard.statistics.judgement import Judgement, holm_adjusted, judge
 from overheard.statistics.permutation_test import (
-    Judgement,
     adjusted_p_values,
     count_arrangements,
     count_pairings,
     group_by_runs,
-    holm_adjusted,
-    judge,
     log_fit,
     re_drawn_runs,
     re_pair_runs,

@@ -23,12 +23,8 @@ from overheard.findings.threat_results import (
 from overheard.findings.threat_verdict import TargetKind, ThreatVerdict
 from overheard.plans.registries import questions
 from overheard.statistics.estimate import Estimate, are_below, estimate_strongest
-from overheard.statistics.permutation_test import (
-    VERDICT_LEVEL,
-    RePairedFits,
-    adjusted_p_values,
-    judge,
-)
+from overheard.statistics.judgement import VERDICT_LEVEL, judge
+from overheard.statistics.permutation_test import RePairedFits, adjusted_p_values
 
 BOOTSTRAP_SEED = Seed(0)
 """Seed of the bootstrap for intervals, and of random pairings."""

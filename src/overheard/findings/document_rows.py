@@ -25,7 +25,7 @@ from overheard.findings.control_draws import ControlDraws
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import NO_LEAK, TargetKind, Verdict
 from overheard.statistics.estimate import TAIL, Estimate, IntervalBasis
-from overheard.statistics.permutation_test import VERDICT_LEVEL
+from overheard.statistics.judgement import VERDICT_LEVEL
 
 Better = Literal["lower", "higher"]
 """The directions of scores, as in `core.scorer`, which would load what audits need."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.permutation_test import VERDICT_LEVEL, Judgement
+from overheard.statistics.judgement import VERDICT_LEVEL, Judgement
 
 TargetKind = Literal["clients", "cohort"]
 

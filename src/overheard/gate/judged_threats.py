@@ -8,7 +8,7 @@ from overheard.findings.document_rows import VerdictRow
 from overheard.gate.policy import VerdictRule
 from overheard.gate.rule_matches import applies_to, describe_missing
 from overheard.gate.verdict import OverlapStatus, RuleVerdict, Status, format_number
-from overheard.statistics.permutation_test import VERDICT_LEVEL, holm_adjusted
+from overheard.statistics.judgement import VERDICT_LEVEL, holm_adjusted
 
 LIMIT = "no leak"
 

@@ -13,7 +13,8 @@ from overheard.findings.names import name_observers
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS, PlannedSizes
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan, ThreatPlan
-from overheard.statistics.permutation_test import VERDICT_LEVEL, smallest_p_value
+from overheard.statistics.judgement import VERDICT_LEVEL
+from overheard.statistics.permutation_test import smallest_p_value
 
 Raise = Callable[[PlannedSizes, int], PlannedSizes]
 """Replaces a size by this number."""

@@ -8,7 +8,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, SPACE, format_number
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import ThreatVerdict, Verdict
-from overheard.statistics.permutation_test import VERDICT_LEVEL
+from overheard.statistics.judgement import VERDICT_LEVEL
 
 BADGES: dict[Verdict, str] = {
     "leaks": "Leaks",

@@ -85,7 +85,7 @@ class TestOnThisMachine:
         self, ray, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = replace(local_setup(), overheard="0.0.0")
-        monkeypatch.setattr(ray_executor, "own_setup", lambda: other)
+        monkeypatch.setattr(ray_executor, "local_setup", lambda: other)
         expected = f"same versions .* {platform.node()} has overheard .* instead of 0.0.0"
         with pytest.raises(PlanError, match=expected):
             list(run_on_ray([(0, WorkerTask(Scaled(1.0), (NUMBERS,)))], "local"))

@@ -20,7 +20,7 @@ from overheard.report.evidence.annex_section import (
 )
 from overheard.report.verdict_sentences import badge
 from overheard.statistics.estimate import Estimate
-from overheard.statistics.permutation_test import VERDICT_LEVEL
+from overheard.statistics.judgement import VERDICT_LEVEL
 
 MAX_SENTENCES = 40
 """Most sentences on results; further results are in the table alone."""

@@ -214,7 +214,7 @@ def run_on_ray(
 
     Args:
         tasks: numbered tasks.
-        address: see `connection.connect`.
+        address: see `connect`.
 
     Raises:
         PlanError: if Ray is not installed, the cluster does not respond or cannot be joined, or
