@@ -42,7 +42,7 @@ def refuse(constant: str) -> None:
 
 def test_the_document_gives_every_figure_back(small: Audit) -> None:
     document = json.loads(as_json(small), parse_constant=refuse)
-    assert (document["format"], document["version"]) == ("overheard findings", 1)
+    assert (document["format"], document["version"]) == ("overheard findings", 2)
     for stored, finding in zip(document["findings"], small.findings, strict=True):
         assert tuple(stored["claimed"]) == finding.claimed.numbers
         assert tuple(stored["true"]) == finding.true_numbers
