@@ -19,8 +19,8 @@ from overheard.consistency.mean_replies import find_mean_replies
 from overheard.consistency.proof import Reason
 from overheard.consistency.samples import (
     BLOCK,
-    MOST_IN_ALL,
-    MOST_OF_A_TENSOR,
+    MAX_NUMBERS_OF_MODEL,
+    MAX_NUMBERS_OF_TENSOR,
     Sample,
     plan_sample,
 )
@@ -124,8 +124,8 @@ def test_samples_are_disjoint_parts_within_their_bounds(lengths: list[int]) -> N
         ends = [0, *(stop for _, stop in blocks)]
         assert all(start >= end for (start, _), end in zip(blocks, ends, strict=False))
         assert 0 < blocks[-1][1] <= lengths[int(name)]
-        assert plan.size(name) <= MOST_OF_A_TENSOR
-    assert sum(map(plan.size, plan.blocks)) <= max(MOST_IN_ALL, BLOCK * len(lengths))
+        assert plan.size(name) <= MAX_NUMBERS_OF_TENSOR
+    assert sum(map(plan.size, plan.blocks)) <= max(MAX_NUMBERS_OF_MODEL, BLOCK * len(lengths))
     assert set(plan.blocks) == {str(place) for place, n in enumerate(lengths) if n}
 
 
@@ -137,7 +137,7 @@ def test_a_stored_sample_is_that_of_memory(tmp_path: Path) -> None:
     stored = plan.read(StoredWeights(path, tensor_shapes(tensors)))
     flat = stored.flat(("a", "b"))
     assert torch.equal(flat, plan.read(tensors).flat(("a", "b")))
-    assert len(flat) == MOST_OF_A_TENSOR // 2 + 7
+    assert len(flat) == MAX_NUMBERS_OF_TENSOR // 2 + 7
     # The first and the last number of a tensor are in the sample.
     assert flat[0] == tensors["a"][0, 0]
     assert flat[-8] == tensors["a"][-1, -1]

@@ -22,12 +22,12 @@ from overheard.consistency.evidence import (
 )
 from overheard.consistency.message_faults import FaultFinder, SampledReply
 from overheard.consistency.samples import (
-    MOST_OF_A_CLIENT,
+    MAX_NUMBERS_OF_REPLY,
     Sample,
     SamplePlan,
     are_finite,
     plan_sample,
-    thin,
+    thinning_slice,
 )
 from overheard.consistency.statement import StatedStep
 from overheard.core.algorithm.algorithm import ReceivedUpdate, ServerState, mean_factors
@@ -37,7 +37,7 @@ from overheard.core.messages import Aggregate, Broadcast, Message, Update, Weigh
 KEPT_NUMBERS = 2**22
 """Most numbers of single replies that are kept, from the first rounds on."""
 
-FEWEST_OF_A_CLIENT = 2**8
+MIN_NUMBERS_OF_REPLY = 2**8
 """Fewest numbers of the smaller sample of a reply, however many replies a round has."""
 
 KEPT_ROUNDS = 12
@@ -233,7 +233,10 @@ class EvidenceCollector:
         if predicted is not None:
             vectors["predicted"] = predicted
         rounding = ROUNDING * self._broadcasts[done.round + 1].precision
-        small, few = _thin_replies(len(start), done.count), thin(len(start), MOST_NUMBERS)
+        small, few = (
+            _thin_replies(len(start), done.count),
+            thinning_slice(len(start), MOST_NUMBERS),
+        )
         adaptive = self._tracks.advance(
             done.round, {name: one[few] for name, one in vectors.items()}, rounding
         )
@@ -313,10 +316,10 @@ class EvidenceCollector:
 
 def _thin_replies(length: int, replies: int) -> slice:
     """Return which places of a sample are in that of each reply, fewer if replies are many."""
-    most = MOST_OF_A_CLIENT
-    while most > FEWEST_OF_A_CLIENT and most * replies > KEPT_NUMBERS:
+    most = MAX_NUMBERS_OF_REPLY
+    while most > MIN_NUMBERS_OF_REPLY and most * replies > KEPT_NUMBERS:
         most //= 2
-    return thin(length, most)
+    return thinning_slice(length, most)
 
 
 def _is_in_share(number: int, share: float) -> bool:

@@ -1,4 +1,4 @@
-"""Samples of the tensors of messages: the same numbers of every message of a recording."""
+"""Samples of the weights in messages: some numbers, at the same places in every message."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,43 +14,44 @@ from overheard.archive.weights import Shapes, StoredWeights
 from overheard.core.errors import TranscriptError
 from overheard.core.messages import Weights
 
-MOST_OF_A_TENSOR = 2**16
-"""Most numbers of one tensor."""
+MAX_NUMBERS_OF_TENSOR = 2**16
+"""Most numbers of one tensor in a sample."""
 
-MOST_STATED = 2**62
-"""Most numbers that a message may state of a tensor."""
+MAX_STATED_NUMBERS = 2**62
+"""Most numbers that a tensor may have by the shape that its message states."""
 
-MOST_IN_ALL = 2**16
-"""Most numbers of a model: 50 rounds of 10 clients then take some 1.5 seconds."""
+MAX_NUMBERS_OF_MODEL = 2**16
+"""Most numbers of all tensors in a sample: 50 rounds of 10 clients then take some 1.5 s."""
 
 LARGEST = torch.finfo(torch.float32).max
-"""Largest number of a model; the squares of squares of larger ones are infinite."""
+"""Largest number of a model; the squares of squares of larger ones can be infinite."""
 
 SMALLEST = 2.0**-149
-"""Smallest number of 32 bits. The squares of squares of smaller ones are zero, so that these
-are taken for zero."""
+"""Smallest positive number of 32 bits. Numbers up to it count as zero, since the squares of
+squares of smaller ones can be zero."""
 
-SUM_IN_SINGLE = 2**-21
-"""Relative error of a sum that a server computes in 32 bits: four distances of numbers."""
+FLOAT32_SUM_ERROR = 2**-21
+"""Relative error of a sum that a server computes in 32 bits: four times the relative distance
+of neighbouring numbers."""
 
-FEW_BITS = 5
-"""Binary digits of round numbers, which do not tell how numbers were rounded."""
+ROUND_NUMBER_BITS = 5
+"""Most binary digits of round numbers such as 0.5, which do not show their precision."""
 
 BLOCK = 1024
-"""Numbers in a row: a page of a mapped file holds as many of 32 bits."""
+"""Numbers that are read in a row: a page of a mapped file (4 KiB) holds so many of 32 bits."""
 
-MOST_OF_A_CLIENT = 2**12
-"""Most numbers of the smaller sample in which single replies are compared."""
+MAX_NUMBERS_OF_REPLY = 2**12
+"""Most numbers of a single reply, in the smaller sample that compares replies."""
 
-RUNNING = (
+BATCH_NORM_STATISTICS = (
     "running_mean",
     "running_var",
     "moving_mean",
     "moving_variance",
     "num_batches_tracked",
 )
-"""How names of statistics of batch norms end. Servers often treat them otherwise than weights:
-they leave them out, or give them no momentum."""
+"""Endings of the names of batch norms' running statistics. Many servers do not treat them as
+weights: they leave them out, or give them no momentum."""
 
 
 @final
@@ -60,7 +61,7 @@ class SamplePlan:
 
     Args:
         shapes: the shapes of all tensors of the model.
-        blocks: by tensor, the first and last + 1 places of its parts, in its flat order.
+        blocks: by tensor, where its parts begin and end (not included) in its flat order.
 
     """
 
@@ -77,7 +78,7 @@ class SamplePlan:
         wanted = {
             name: blocks
             for name, blocks in self.blocks.items()
-            if name in weights and _shape(weights, name) == self.shapes[name]
+            if name in weights and _shape_of(weights, name) == self.shapes[name]
         }
         if isinstance(weights, StoredWeights):
             return Sample(weights.read_blocks(wanted))
@@ -116,11 +117,12 @@ class Sample:
 
     @property
     def precision(self) -> float:
-        """The relative distance of neighbouring numbers: as stored, or as they were rounded.
+        """The relative distance of neighbouring numbers.
 
-        A model of 16 bits may be stored in 32: then all its numbers survive the rounding.
+        A model of 16 bits may be stored in 32. Its numbers then have so few binary digits that
+        16 bits hold them, and the distance is that of 16 bits.
         """
-        epsilons = [max(_precision(part), SUM_IN_SINGLE) for part in self.parts.values()]
+        epsilons = [max(_precision(part), FLOAT32_SUM_ERROR) for part in self.parts.values()]
         return max(epsilons, default=0.0)
 
 
@@ -132,20 +134,22 @@ def are_finite(numbers: Tensor) -> bool:
 def plan_sample(shapes: Shapes) -> SamplePlan:
     """Plan a sample: blocks that are spread over each tensor, small tensors as a whole."""
     lengths = {name: _count_numbers(shape) for name, shape in shapes.items()}
-    weights = {name: n for name, n in lengths.items() if n and not name.endswith(RUNNING)}
+    weights = {
+        name: n for name, n in lengths.items() if n and not name.endswith(BATCH_NORM_STATISTICS)
+    }
     chosen = weights or {name: n for name, n in lengths.items() if n}
-    most = MOST_OF_A_TENSOR
-    while most > BLOCK and sum(min(n, most) for n in chosen.values()) > MOST_IN_ALL:
+    most = MAX_NUMBERS_OF_TENSOR
+    while most > BLOCK and sum(min(n, most) for n in chosen.values()) > MAX_NUMBERS_OF_MODEL:
         most //= 2
-    return SamplePlan(shapes, {name: _spread(n, most) for name, n in chosen.items()})
+    return SamplePlan(shapes, {name: _spread_blocks(n, most) for name, n in chosen.items()})
 
 
 def _count_numbers(shape: Sequence[int]) -> int:
-    """Return the numbers of a tensor; refuse more before they become too large to multiply."""
+    """Return how many numbers a tensor has; refuse too many before the product grows huge."""
     count = 1
     for axis in shape:
-        count *= min(axis, MOST_STATED + 1)
-        if count > MOST_STATED:
+        count *= min(axis, MAX_STATED_NUMBERS + 1)
+        if count > MAX_STATED_NUMBERS:
             raise TranscriptError(
                 "a message states a tensor that no file can hold: copy the whole transcript "
                 "again"
@@ -153,12 +157,12 @@ def _count_numbers(shape: Sequence[int]) -> int:
     return count
 
 
-def thin(length: int, most: int) -> slice:
-    """Return which places of a sample are in a smaller one."""
+def thinning_slice(length: int, most: int) -> slice:
+    """Return the slice of a sample of `length` numbers that keeps `most` of them or fewer."""
     return slice(None, None, -(-length // most))
 
 
-def _spread(length: int, most: int) -> tuple[tuple[int, int], ...]:
+def _spread_blocks(length: int, most: int) -> tuple[tuple[int, int], ...]:
     if length <= most:
         return ((0, length),)
     count = most // BLOCK
@@ -167,7 +171,7 @@ def _spread(length: int, most: int) -> tuple[tuple[int, int], ...]:
     return tuple((start, start + BLOCK) for start in starts)
 
 
-def _shape(weights: Weights, name: str) -> tuple[int, ...]:
+def _shape_of(weights: Weights, name: str) -> tuple[int, ...]:
     if isinstance(weights, StoredWeights):
         return tuple(weights.shapes[name])
     return tuple(weights[name].shape)
@@ -175,8 +179,10 @@ def _shape(weights: Weights, name: str) -> tuple[int, ...]:
 
 def _precision(part: Tensor) -> float:
     """Return the relative distance of neighbouring numbers, by the digits that they have."""
-    mantissas = torch.frexp(part[:MOST_OF_A_CLIENT].double()).mantissa
-    if not _have_bits(mantissas, FEW_BITS):  # otherwise they are round numbers of an example
+    mantissas = torch.frexp(part[:MAX_NUMBERS_OF_REPLY].double()).mantissa
+    if not _have_bits(
+        mantissas, ROUND_NUMBER_BITS
+    ):  # else they are round numbers, as in examples
         for dtype in (torch.bfloat16, torch.float16):
             epsilon = torch.finfo(dtype).eps
             if _have_bits(mantissas, 1 - round(log2(epsilon))):
