@@ -63,7 +63,7 @@ def verify_transcript(folder: Path) -> int:
         TranscriptError: at the first file that was changed or has invalid weights.
 
     """
-    from overheard.archive.tensor_files import altered_file, file_sha256  # it loads torch
+    from overheard.archive.tensor_files import altered_file_error, file_sha256  # it loads torch
 
     transcript = transcript_folder(folder)
     read_manifest(folder)
@@ -73,7 +73,7 @@ def verify_transcript(folder: Path) -> int:
             path = weights_path(transcript, entry.line.round, file.name)
             found = file_sha256(path)
             if found != file.sha256:
-                raise altered_file(path, found, file.sha256)
+                raise altered_file_error(path, found, file.sha256)
             checked += 1
         for tensors in _weights_of(entry.message):
             for name in tensors:

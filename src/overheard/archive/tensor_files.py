@@ -1,4 +1,4 @@
-"""Files of tensors: how they are read, checked and written."""
+"""Tensors in safetensors files: how they are read, checked and serialized."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -26,20 +26,22 @@ MAX_LIST_BYTES = 2**24
 memory."""
 
 SMALL_FILE_BYTES = 2**18
-"""Files up to this size are read whole and kept, as opening one takes longer than reading."""
+"""Files up to this size are read whole and kept in memory, since opening a file takes longer
+than reading it."""
 
 CACHED_FILES = 256
-"""The most small files in memory, those that were read last: 128 MiB, as 16 bits become 32."""
+"""Most small files in memory, those that were read last. They take 128 MiB at most: numbers of
+16 bits take twice the size of their file."""
 
 ShapeItems = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and shape of each tensor."""
 
 
 def open_tensors(path: Path) -> safe_open:
-    """Open a safetensors file, whose list of tensors is read at once.
+    """Open a safetensors file and read its list of tensors.
 
     Raises:
-        SafetensorError: if it is none, or its list is too long.
+        SafetensorError: if it is no safetensors file, or its list of tensors is too long.
         OSError: if it cannot be read.
 
     """
@@ -55,7 +57,7 @@ def open_tensors(path: Path) -> safe_open:
 def check_sha256(path: Path, sha256: str | None) -> None:
     """Compare a file with the digest that its message states; skipped if the store is trusted.
 
-    Takes 0.5 s for 1 GB. A file that stays as it is is read once a process.
+    Takes 0.5 s for 1 GB. A file that does not change is read once per process.
 
     Args:
         path: the path of the file.
@@ -69,7 +71,7 @@ def check_sha256(path: Path, sha256: str | None) -> None:
         return
     found = file_sha256(path)
     if found != sha256:
-        raise altered_file(path, found, sha256, f"; {HOW_TO_TRUST}")
+        raise altered_file_error(path, found, sha256, f"; {HOW_TO_TRUST}")
 
 
 def file_sha256(path: Path) -> str:
@@ -77,11 +79,11 @@ def file_sha256(path: Path) -> str:
     try:
         return sha256_of(path)
     except OSError as error:
-        raise _damaged_file(path, error) from error
+        raise _damaged_file_error(path, error) from error
 
 
-def altered_file(path: Path, found: str, stated: str, more: str = "") -> TranscriptError:
-    """Return an error that a file differs from the digest that its message states."""
+def altered_file_error(path: Path, found: str, stated: str, more: str = "") -> TranscriptError:
+    """Return the error for a file whose digest is not the one that its message states."""
     return TranscriptError(
         f"{path} was altered after it was written (SHA-256 {found}, written "
         f"{printable_excerpt(stated)}): copy the whole transcript again{more}"
@@ -147,7 +149,7 @@ def read_tensors(
             _check_names(path, set(file.keys()), set(names if shapes is None else shapes))
             read = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
-        raise _damaged_file(path, error) from error
+        raise _damaged_file_error(path, error) from error
     for name, tensor in read.items():
         if shapes is not None:
             _check_shape(path, name, tensor, shapes[name])
@@ -156,7 +158,7 @@ def read_tensors(
 
 
 Blocks = Sequence[tuple[int, int]]
-"""The first and last + 1 places of parts of a tensor, in its flat order."""
+"""Where parts of a tensor begin and end (not included), in its flat order."""
 
 
 def read_tensor_blocks(
@@ -167,8 +169,8 @@ def read_tensor_blocks(
 ) -> dict[str, Tensor]:
     """Read and check parts of the tensors of a safetensors file, in the precision of the file.
 
-    The file is mapped into memory, so that only the pages of the parts are read, unless its
-    digest is compared, for which it is read once.
+    The file is mapped into memory, so that only the pages of the parts are read. If its digest
+    is compared, the whole file is read once.
 
     Args:
         path: the path of the file.
@@ -194,7 +196,7 @@ def read_tensor_blocks(
                 flat = whole.reshape(-1)
                 read[name] = torch.cat([flat[start:stop] for start, stop in parts])
     except (SafetensorError, OSError) as error:
-        raise _damaged_file(path, error) from error
+        raise _damaged_file_error(path, error) from error
     for name, tensor in read.items():
         _refuse_flaw(path, name, tensor)
     return read
@@ -249,7 +251,7 @@ def to_safetensors(weights: Mapping[str, Tensor]) -> bytes:
     return save(stored)
 
 
-def _damaged_file(path: Path, error: Exception) -> TranscriptError:
+def _damaged_file_error(path: Path, error: Exception) -> TranscriptError:
     return TranscriptError(
         f"{path} is damaged or cut short ({printable_excerpt(str(error))}): copy the whole "
         "transcript again"
@@ -259,7 +261,7 @@ def _damaged_file(path: Path, error: Exception) -> TranscriptError:
 def _check_shape(path: Path, name: str, tensor: Tensor, expected: tuple[int, ...]) -> None:
     if tuple(tensor.shape) != expected:
         raise TranscriptError(
-            f"{_label(path, name)} has shape {tuple(tensor.shape)}, the broadcast has "
+            f"{_name_tensor(path, name)} has shape {tuple(tensor.shape)}, the broadcast has "
             f"{printable_excerpt(str(expected))}: record updates of the model that was "
             "broadcast"
         )
@@ -269,11 +271,11 @@ def _refuse_flaw(path: Path, name: str, tensor: Tensor) -> None:
     flaw = find_flaw(tensor)
     if flaw:
         raise TranscriptError(
-            f"{_label(path, name)} {flaw}: remove this message, or record it again"
+            f"{_name_tensor(path, name)} {flaw}: remove this message, or record it again"
         )
 
 
-def _label(path: Path, name: str) -> str:
+def _name_tensor(path: Path, name: str) -> str:
     return f"{path}: {printable_excerpt(repr(name))}"
 
 

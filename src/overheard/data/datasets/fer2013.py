@@ -19,10 +19,10 @@ FILES = ("fer2013/fer2013_subset.npz", "fer2013/fer2013.npz")
 @final
 @dataclass(frozen=True, slots=True)
 class Fer2013(DataSource):
-    """The training images and those of Kaggle's private test set, or a subset of both.
+    """Kaggle's training images and, for testing, its private test images, or a subset of both.
 
-    Some images occur twice, also with different labels, or in training and test part.
-    A partition keeps copies out of the auxiliary examples, but not out of those of clients.
+    Some images occur twice: with two labels, or both for training and for testing. No such
+    image becomes an auxiliary example, but clients may hold both copies.
     """
 
     name: ClassVar[str] = "fer2013"
