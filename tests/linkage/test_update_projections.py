@@ -14,7 +14,11 @@ from overheard.core.view import View
 from overheard.linkage import update_pca
 from overheard.linkage.count_sketch import make_count_sketch
 from overheard.linkage.known_updates import load_known_updates
-from overheard.linkage.projected_updates import ProjectedUpdates, project_updates, select_layers
+from overheard.linkage.projected_updates import (
+    ProjectedUpdates,
+    project_updates,
+    read_default_layers,
+)
 from overheard.linkage.update_pca import RoundMeans, fit_round_means, fit_update_pca
 from overheard.linkage.user_evidence import fit_user_evidence
 from tests.linkage.four_users import DEVICES, make_knowledge, make_view
@@ -87,7 +91,7 @@ def test_refuses_views_with_updates_of_shadow_devices_alone() -> None:
 
 def test_default_layers_need_an_update() -> None:
     with pytest.raises(NeedsError, match="updates of the target"):
-        select_layers(View(frozenset({SERVER}), ()))
+        read_default_layers(View(frozenset({SERVER}), ()))
 
 
 def random_vectors(updates: int, dims: int, seed: int = 0) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Updates of all senders, projected on the principal directions of known users' updates."""
+"""The updates that senders sent, projected on principal directions of known users' updates."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class ProjectedUpdates:
     """Projections of all senders' updates.
 
     Args:
-        sender_indices: the index of each sender, from 0.
-        senders: index of each update's sender.
-        rounds: round of each update.
-        projections: projections of the updates, one tensor a layer.
+        sender_indices: by sender, its index, counted from 0.
+        senders: by update, the index of its sender.
+        rounds: by update, its round.
+        projections: by layer, a tensor with one projected update a row.
 
     """
 
@@ -58,20 +58,21 @@ def project_updates(
         NeedsError: if no sender is left, or an update contains NaN or infinity.
 
     """
-    senders_read = list_senders(view, excluded)
-    if not senders_read:
+    parties = list_senders(view, excluded)
+    if not parties:
         raise NeedsError(f"comparing senders needs {UPDATES.description}")
-    indices = {sender: index for index, sender in enumerate(senders_read)}
+    indices = {sender: index for index, sender in enumerate(parties)}
     projections = []
-    for layer, reading in zip(evidence.layers, evidence.layer_evidence, strict=True):
-        sent = read_sender_updates(view, senders_read, layer)
-        projections.append(reading.project(sent.vectors, sent.rounds))
-    senders = torch.tensor([indices[sender] for sender in sent.senders])
-    return ProjectedUpdates(indices, senders, sent.rounds, tuple(projections))
+    for layer, layer_evidence in zip(evidence.layers, evidence.layer_evidence, strict=True):
+        updates = read_sender_updates(view, parties, layer)
+        projections.append(layer_evidence.project(updates.vectors, updates.rounds))
+    # All layers have the same updates, in the same order.
+    senders = torch.tensor([indices[sender] for sender in updates.senders])
+    return ProjectedUpdates(indices, senders, updates.rounds, tuple(projections))
 
 
-def select_layers(view: View) -> tuple[Layer, ...]:
-    """Return the default layers of the observed model.
+def read_default_layers(view: View) -> tuple[Layer, ...]:
+    """Read which layers the updates have, and return the default ones.
 
     Raises:
         NeedsError: if no update can be read.
@@ -80,7 +81,7 @@ def select_layers(view: View) -> tuple[Layer, ...]:
     deltas = (
         message.body.delta for message in view.messages if isinstance(message.body, Update)
     )
-    names = next(deltas, None)
-    if names is None:
+    delta = next(deltas, None)
+    if delta is None:
         raise NeedsError(f"choosing layers needs {UPDATES.description}")
-    return default_layers(names)
+    return default_layers(delta)

@@ -22,7 +22,7 @@ from overheard.core.view import View
 from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import DifferentLayers
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.projected_updates import project_updates, select_layers
+from overheard.linkage.projected_updates import project_updates, read_default_layers
 from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
 from overheard.linkage.update_linking import link_updates
 from overheard.linkage.user_evidence import fit_user_evidence
@@ -110,7 +110,7 @@ class ReidentifyWccn(LearnsFromUpdates, Attack[Identity]):
             layer: load_known_updates(
                 view, knowledge, self.updates, layer, chunks, self.most_rounds
             )
-            for layer in self.layers or select_layers(view)
+            for layer in self.layers or read_default_layers(view)
         }
         classes = build_user_classes(next(iter(known.values())), self.name)
         devices = KnownUsers.of(knowledge).shadow_devices

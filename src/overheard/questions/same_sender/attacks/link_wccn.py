@@ -18,7 +18,11 @@ from overheard.core.view import View
 from overheard.linkage.known_updates import UpdateSource, load_known_updates
 from overheard.linkage.layers import DifferentLayers
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.projected_updates import ProjectedUpdates, project_updates, select_layers
+from overheard.linkage.projected_updates import (
+    ProjectedUpdates,
+    project_updates,
+    read_default_layers,
+)
 from overheard.linkage.round_evidence import CHUNK_FACTOR, RoundEvidence, fit_round_evidence
 from overheard.linkage.user_evidence import fit_user_evidence
 from overheard.questions.same_sender.claim import SameSender
@@ -74,7 +78,7 @@ class LinkWccn(LearnsFromUpdates, Attack[SameSender]):
             layer: load_known_updates(
                 view, knowledge, self.updates, layer, chunks, self.most_rounds
             )
-            for layer in self.layers or select_layers(view)
+            for layer in self.layers or read_default_layers(view)
         }
         devices = KnownUsers.of(knowledge).shadow_devices
         read: RoundEvidence | ProjectedUpdates
