@@ -370,11 +370,11 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("elsewhere") / "recording"
     noise = Mechanism(1.0, 1.0, 1e-5, "client", "client", stated=8.0, stated_for="round")
     stated = StoredDefense("mod", "Mod(clip=1)", "client", "whoever ships the app", noise)
-    scribe = AsyncWriter(folder, RunInfo("flower 1.41", defenses=(stated,)))
+    writer = AsyncWriter(folder, RunInfo("flower 1.41", defenses=(stated,)))
     transcript, besides = open_transcript(recording), {"norm.running_mean": torch.zeros(2)}
     counted = besides | {"norm.num_batches": torch.tensor(3)}
     for number in range(3):
-        scribe.begin_round([SERVER])
+        writer.begin_round([SERVER])
         start = dict[str, torch.Tensor]()
         for message in transcript.messages:
             if message.round != number:
@@ -387,12 +387,12 @@ def elsewhere(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
                 arrived = apply_update(start, body.delta)
                 delta = {name: arrived[name] - start[name] for name in start}
                 body = replace(body, delta=delta | besides)
-            scribe.write(
+            writer.write(
                 message.sender, message.readers, lambda body=body: body, times=Timestamps(1.0)
             )
-        scribe.commit()
-    scribe.close()
-    assert scribe.stopped is None
+        writer.commit()
+    writer.close()
+    assert writer.stopped is None
     return folder
 
 

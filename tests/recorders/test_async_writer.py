@@ -42,19 +42,19 @@ def _give(body: MessageBody) -> MessageBody:
     return body
 
 
-def write_round(scribe: AsyncWriter, *replies: MessageBody) -> None:
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset({client(0)}), provider(Broadcast(MODEL)))
+def write_round(writer: AsyncWriter, *replies: MessageBody) -> None:
+    writer.begin_round([SERVER, client(0)])
+    writer.write(SERVER, frozenset({client(0)}), provider(Broadcast(MODEL)))
     for body in replies:
-        scribe.write(client(0), TO_SERVER, provider(body))
+        writer.write(client(0), TO_SERVER, provider(body))
 
 
 def begin_slowly(folder: Path, wait: Callable[[], object]) -> AsyncWriter:
     """Begin a recording whose first message is written only after a wait."""
-    scribe = AsyncWriter(folder, FACTS)
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset(), lambda: (wait(), Broadcast(MODEL))[1], size=8)
-    return scribe
+    writer = AsyncWriter(folder, FACTS)
+    writer.begin_round([SERVER, client(0)])
+    writer.write(SERVER, frozenset(), lambda: (wait(), Broadcast(MODEL))[1], size=8)
+    return writer
 
 
 def bodies(folder: Path) -> list[MessageBody]:
@@ -62,11 +62,11 @@ def bodies(folder: Path) -> list[MessageBody]:
 
 
 def test_writes_messages_in_order(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path / "run", FACTS)
-    write_round(scribe, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Timestamps(1.5))
-    scribe.close()
+    writer = AsyncWriter(tmp_path / "run", FACTS)
+    write_round(writer, Update({"weight": torch.tensor([0.5, 0.0])}, 3))
+    writer.begin_round([SERVER, client(0)])
+    writer.write(SERVER, frozenset(), provider(Broadcast(MODEL)), times=Timestamps(1.5))
+    writer.close()
     messages = open_transcript(tmp_path / "run").messages
     assert [(one.round, type(one.body)) for one in messages] == [
         (0, Broadcast),
@@ -76,25 +76,25 @@ def test_writes_messages_in_order(tmp_path: Path) -> None:
     assert messages[2].times == Timestamps(1.5)
     assert verify_transcript(tmp_path / "run") == 3
     assert read_manifest(tmp_path / "run").framework == "a framework 1.0"
-    assert scribe.stopped is None
+    assert writer.stopped is None
 
 
 def test_writes_pending_messages_if_dropped_without_close(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
-    write_round(scribe, MissingReply("late"))
-    del scribe
+    writer = AsyncWriter(tmp_path, FACTS)
+    write_round(writer, MissingReply("late"))
+    del writer
     assert bodies(tmp_path)[1] == MissingReply("late")
 
 
 def test_committed_messages_are_readable_before_the_round_ends(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
-    write_round(scribe)
-    scribe.commit()
+    writer = AsyncWriter(tmp_path, FACTS)
+    write_round(writer)
+    writer.commit()
     reached = threading.Event()
-    scribe.write(client(0), TO_SERVER, lambda: (reached.set(), MissingReply("late"))[1])
+    writer.write(client(0), TO_SERVER, lambda: (reached.set(), MissingReply("late"))[1])
     assert reached.wait(10)
     assert [type(body) for body in bodies(tmp_path)] == [Broadcast]
-    scribe.close()
+    writer.close()
     assert [type(body) for body in bodies(tmp_path)] == [Broadcast, MissingReply]
 
 
@@ -102,10 +102,10 @@ def test_does_not_overwrite_an_existing_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for reason in ("first", "second"):
-        scribe = AsyncWriter(tmp_path / "run", FACTS)
-        write_round(scribe, MissingReply(reason))
-        scribe.close()
-    assert scribe.folder == tmp_path / "run-2"
+        writer = AsyncWriter(tmp_path / "run", FACTS)
+        write_round(writer, MissingReply(reason))
+        writer.close()
+    assert writer.folder == tmp_path / "run-2"
     assert bodies(tmp_path / "run")[1] == MissingReply("first")
     assert bodies(tmp_path / "run-2")[1] == MissingReply("second")
     assert "this run goes to" in caplog.text
@@ -114,10 +114,10 @@ def test_does_not_overwrite_an_existing_run(
 def test_can_resume_a_run(tmp_path: Path) -> None:
     counter = {"count": torch.tensor(7)}
     for model in (MODEL | counter, MODEL):
-        scribe = AsyncWriter(tmp_path, FACTS, is_resumed=True)
-        scribe.begin_round([SERVER])
-        scribe.write(SERVER, frozenset(), provider(Broadcast(model)))
-        scribe.close()
+        writer = AsyncWriter(tmp_path, FACTS, is_resumed=True)
+        writer.begin_round([SERVER])
+        writer.write(SERVER, frozenset(), provider(Broadcast(model)))
+        writer.close()
     assert [one.round for one in open_transcript(tmp_path).messages] == [0, 1]
     assert read_manifest(tmp_path).left_out == ("count",)
 
@@ -125,12 +125,12 @@ def test_can_resume_a_run(tmp_path: Path) -> None:
 def test_omits_and_names_tensors_that_are_not_floating_point(
     tmp_path: Path,
 ) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER])
+    writer = AsyncWriter(tmp_path, FACTS)
+    writer.begin_round([SERVER])
     seen = {"seen": torch.tensor(7), "weight": torch.ones(1)}
-    scribe.write(SERVER, frozenset(), provider(Broadcast(seen)))
-    scribe.write(client(0), TO_SERVER, provider(Update(seen)))
-    scribe.close()
+    writer.write(SERVER, frozenset(), provider(Broadcast(seen)))
+    writer.write(client(0), TO_SERVER, provider(Update(seen)))
+    writer.close()
     broadcast, update = bodies(tmp_path)
     assert list(broadcast.weights) == list(update.delta) == ["weight"]
     assert read_manifest(tmp_path).left_out == ("seen",)
@@ -147,16 +147,16 @@ def leave() -> MessageBody:
 def test_records_invalid_messages_as_unstored_with_the_reason(
     tmp_path: Path,
 ) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
+    writer = AsyncWriter(tmp_path, FACTS)
     write_round(
-        scribe,
+        writer,
         Update({"weight": torch.tensor([0.0, float("nan")])}),
         Update({"weight": torch.zeros(3)}),
     )
-    scribe.write(client(0), TO_SERVER, fail)
-    scribe.write(client(0), TO_SERVER, leave)
-    scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
-    scribe.close()
+    writer.write(client(0), TO_SERVER, fail)
+    writer.write(client(0), TO_SERVER, leave)
+    writer.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(2)})))
+    writer.close()
     unstored = [body for body in bodies(tmp_path) if isinstance(body, UnstoredMessage)]
     reasons = [body.reason for body in unstored]
     assert [body.kind for body in unstored] == ["weights", "weights", "other", "other"]
@@ -164,7 +164,7 @@ def test_records_invalid_messages_as_unstored_with_the_reason(
     assert "not those of the broadcast" in reasons[1]
     assert reasons[2:] == ["RuntimeError: gone wrong", "SystemExit: 3"]
     assert isinstance(bodies(tmp_path)[-1], Update)
-    assert scribe.stopped is None
+    assert writer.stopped is None
 
 
 ZEROS = {"weight": torch.zeros(2)}
@@ -189,11 +189,11 @@ ZEROS = {"weight": torch.zeros(2)}
 def test_no_content_of_one_client_ends_the_recording_of_the_others(
     tmp_path: Path, hostile: MessageBody
 ) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
+    writer = AsyncWriter(tmp_path, FACTS)
     for _ in range(2):
-        write_round(scribe, hostile, Update(ZEROS, 3))
-    scribe.close()
-    assert scribe.stopped is None
+        write_round(writer, hostile, Update(ZEROS, 3))
+    writer.close()
+    assert writer.stopped is None
     assert verify_transcript(tmp_path) == 4
     found = bodies(tmp_path)
     assert [type(one) for one in found] == [Broadcast, UnstoredMessage, Update] * 2
@@ -204,12 +204,12 @@ def test_no_content_of_one_client_ends_the_recording_of_the_others(
 
 
 def test_updates_of_an_unrecorded_model_are_unstored(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
-    scribe.begin_round([SERVER, client(0)])
+    writer = AsyncWriter(tmp_path, FACTS)
+    writer.begin_round([SERVER, client(0)])
     broken = {"weight": torch.tensor([float("inf")])}
-    scribe.write(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
-    scribe.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
-    scribe.close()
+    writer.write(SERVER, frozenset({client(0)}), provider(Broadcast(broken)))
+    writer.write(client(0), TO_SERVER, provider(Update({"weight": torch.zeros(1)})))
+    writer.close()
     assert [type(body) for body in bodies(tmp_path)] == [UnstoredMessage, UnstoredMessage]
 
 
@@ -221,14 +221,14 @@ def test_a_hanging_disk_delays_the_run_only_once(
         monkeypatch.setattr(module, name, 0.05)
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     hangs = threading.Event()
-    scribe = begin_slowly(tmp_path, hangs.wait)
+    writer = begin_slowly(tmp_path, hangs.wait)
     begin = monotonic()
     for _ in range(1000):
-        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
-    scribe.close()
+        writer.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
+    writer.close()
     assert monotonic() - begin < 2.0
     hangs.set()
-    assert "0.1 s" in scribe.stopped
+    assert "0.1 s" in writer.stopped
     assert caplog.text.count("the recording stops here") == 1
 
 
@@ -238,12 +238,12 @@ def test_what_a_slow_disk_gives_up_is_listed_and_the_recording_goes_on(
     monkeypatch.setattr(module, "MAX_WAIT", 0.02)
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     hangs = threading.Event()
-    scribe = begin_slowly(tmp_path, hangs.wait)
+    writer = begin_slowly(tmp_path, hangs.wait)
     for number in range(3):
-        scribe.write(client(number), TO_SERVER, provider(Update(MODEL)), size=8)
+        writer.write(client(number), TO_SERVER, provider(Update(MODEL)), size=8)
     hangs.set()
-    scribe.close()
-    assert scribe.stopped is None
+    writer.close()
+    assert writer.stopped is None
     given_up = UnstoredMessage("other", "the disk was too slow")
     assert bodies(tmp_path)[1:] == [given_up] * 3
     assert caplog.text.count("is too slow") == 1
@@ -253,10 +253,10 @@ def test_what_is_left_when_the_run_ends_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_END_WAIT", 0.05)
-    scribe = begin_slowly(tmp_path, lambda: sleep(0.2))
-    scribe.write(client(0), TO_SERVER, provider(Update(MODEL)), size=8)
-    scribe.close()
-    assert scribe.stopped is None
+    writer = begin_slowly(tmp_path, lambda: sleep(0.2))
+    writer.write(client(0), TO_SERVER, provider(Update(MODEL)), size=8)
+    writer.close()
+    assert writer.stopped is None
     assert bodies(tmp_path)[1] == UnstoredMessage("other", "the disk was too slow")
 
 
@@ -265,12 +265,12 @@ def test_too_many_waiting_messages_stop_the_recording_and_not_the_run(
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING_CALLS", 3)
     hangs = threading.Event()
-    scribe = begin_slowly(tmp_path, hangs.wait)
+    writer = begin_slowly(tmp_path, hangs.wait)
     for _ in range(5):
-        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")))
+        writer.write(client(0), TO_SERVER, provider(MissingReply("late")))
     hangs.set()
-    scribe.close()
-    assert "messages wait for" in scribe.stopped
+    writer.close()
+    assert "messages wait for" in writer.stopped
 
 
 def test_the_run_waits_if_too_much_is_pending(
@@ -278,10 +278,10 @@ def test_the_run_waits_if_too_much_is_pending(
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 10)
     is_free, is_written = threading.Event(), threading.Event()
-    scribe = begin_slowly(tmp_path, is_free.wait)
+    writer = begin_slowly(tmp_path, is_free.wait)
 
     def run() -> None:
-        scribe.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
+        writer.write(client(0), TO_SERVER, provider(MissingReply("late")), size=8)
         is_written.set()
 
     running = threading.Thread(target=run)
@@ -290,7 +290,7 @@ def test_the_run_waits_if_too_much_is_pending(
     is_free.set()
     assert is_written.wait(10)
     running.join()
-    scribe.close()
+    writer.close()
     assert len(bodies(tmp_path)) == 2
 
 
@@ -299,10 +299,10 @@ def test_an_unwritable_folder_ends_the_recording_only(
 ) -> None:
     (tmp_path / "file").write_text("")
     with caplog.at_level(logging.WARNING):
-        scribe = AsyncWriter(tmp_path / "file" / "run", FACTS)
-        write_round(scribe, MissingReply("late"))
-        scribe.close()
-    assert scribe.stopped is not None
+        writer = AsyncWriter(tmp_path / "file" / "run", FACTS)
+        write_round(writer, MissingReply("late"))
+        writer.close()
+    assert writer.stopped is not None
     assert "the run continues" in caplog.text
 
 
@@ -318,15 +318,15 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 # Bytecode of later imports would be truncated.
 sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
+writer = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
 for size in (1_000, 1_000, 20_000):
     model = {"weight": torch.ones(size)}
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset({client(0)}), lambda model=model: Broadcast(model))
-    scribe.write(client(0), frozenset({SERVER}), lambda model=model: Update(model))
-    scribe.commit()
-scribe.close()
-print(scribe.stopped)
+    writer.begin_round([SERVER, client(0)])
+    writer.write(SERVER, frozenset({client(0)}), lambda model=model: Broadcast(model))
+    writer.write(client(0), frozenset({SERVER}), lambda model=model: Update(model))
+    writer.commit()
+writer.close()
+print(writer.stopped)
 """
 
 
@@ -350,10 +350,10 @@ from overheard.core.parties import SERVER
 from overheard.recorders.run_info import RunInfo
 from overheard.recorders.async_writer import AsyncWriter
 
-scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
+writer = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework"))
 for _ in range(20):
-    scribe.begin_round([SERVER])
-    scribe.write(SERVER, frozenset(), lambda: Broadcast({"weight": torch.ones(9)}))
+    writer.begin_round([SERVER])
+    writer.write(SERVER, frozenset(), lambda: Broadcast({"weight": torch.ones(9)}))
 """
 
 
@@ -380,23 +380,23 @@ def test_logs_the_warning_before_waiting_threads_continue(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     logging.getLogger("overheard").addHandler(slow)
     try:
-        scribe = AsyncWriter(tmp_path / "file" / "run", FACTS)
-        write_round(scribe, MissingReply("late"))
-        scribe.close()
+        writer = AsyncWriter(tmp_path / "file" / "run", FACTS)
+        write_round(writer, MissingReply("late"))
+        writer.close()
         assert len(warnings) == 1
     finally:
         logging.getLogger("overheard").removeHandler(slow)
 
 
 def test_says_in_the_transcript_that_the_run_has_ended(tmp_path: Path) -> None:
-    scribe = AsyncWriter(tmp_path, FACTS)
-    write_round(scribe, MissingReply("late"))
-    scribe.commit()
+    writer = AsyncWriter(tmp_path, FACTS)
+    write_round(writer, MissingReply("late"))
+    writer.commit()
     is_committed = threading.Event()
-    scribe.write(client(1), TO_SERVER, lambda: (is_committed.set(), MissingReply("late"))[1])
+    writer.write(client(1), TO_SERVER, lambda: (is_committed.set(), MissingReply("late"))[1])
     assert is_committed.wait(10)
     assert not has_ended(tmp_path)
-    scribe.close()
+    writer.close()
     assert has_ended(tmp_path)
     # A run that is opened again goes on.
     again = AsyncWriter(tmp_path / "again", FACTS, is_resumed=True, ends_run=False)
@@ -410,9 +410,9 @@ def test_the_log_and_the_end_mark_tell_the_full_path(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with caplog.at_level(logging.INFO, "app"):
-        scribe = AsyncWriter(Path("recording"), FACTS, log=logging.getLogger("app"))
-        write_round(scribe, MissingReply("late"))
-        scribe.close()
+        writer = AsyncWriter(Path("recording"), FACTS, log=logging.getLogger("app"))
+        write_round(writer, MissingReply("late"))
+        writer.close()
     folder = str(tmp_path / "recording")
     assert caplog.messages == [
         f"overheard: this run is recorded to {folder}",

@@ -28,20 +28,20 @@ from overheard.core.messages import Broadcast
 from overheard.core.parties import SERVER
 from overheard.recorders.async_writer import AsyncWriter, claim_folder
 from overheard.recorders.run_info import RunInfo
-scribe = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework 1.0"))
+writer = AsyncWriter(Path(sys.argv[1]), RunInfo("a framework 1.0"))
 print("ready", flush=True)
 sys.stdin.readline()
-scribe.begin_round([SERVER])
-scribe.write(SERVER, frozenset(), lambda: Broadcast({"w": torch.ones(2)}))
-scribe.close()
-print(scribe.folder)
+writer.begin_round([SERVER])
+writer.write(SERVER, frozenset(), lambda: Broadcast({"w": torch.ones(2)}))
+writer.close()
+print(writer.folder)
 """
 
 
-def write_round(scribe: AsyncWriter) -> None:
-    scribe.begin_round([SERVER, client(0)])
-    scribe.write(SERVER, frozenset(), partial(Broadcast, {"w": torch.ones(2)}))
-    scribe.write(client(0), frozenset({SERVER}), partial(MissingReply, "late"))
+def write_round(writer: AsyncWriter) -> None:
+    writer.begin_round([SERVER, client(0)])
+    writer.write(SERVER, frozenset(), partial(Broadcast, {"w": torch.ones(2)}))
+    writer.write(client(0), frozenset({SERVER}), partial(MissingReply, "late"))
 
 
 def test_runs_that_begin_at_once_have_different_folders(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_a_folder_whose_transcript_has_no_manifest_yet_is_taken(
     (tmp_path / "elsewhere").mkdir()
     transcript = tmp_path / "run" / "transcript"
     transcript.mkdir() if taken == "empty" else transcript.symlink_to(tmp_path / "elsewhere")
-    scribe = AsyncWriter(tmp_path / "run", RunInfo("a framework 1.0"))
-    write_round(scribe)
-    scribe.close()
-    assert scribe.folder == tmp_path / "run-2"
+    writer = AsyncWriter(tmp_path / "run", RunInfo("a framework 1.0"))
+    write_round(writer)
+    writer.close()
+    assert writer.folder == tmp_path / "run-2"
     assert list(transcript.iterdir()) == []
 
 
@@ -111,11 +111,11 @@ def test_nothing_is_recorded_to_a_folder_whose_purge_is_not_finished(
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "purged.json").write_text(note)
-    scribe = AsyncWriter(folder, RunInfo("a framework 1.0"), is_resumed=is_resumed)
-    write_round(scribe)
-    scribe.close()
+    writer = AsyncWriter(folder, RunInfo("a framework 1.0"), is_resumed=is_resumed)
+    write_round(writer)
+    writer.close()
     # A run that goes on elsewhere would lack its first messages.
-    assert (scribe.stopped is not None) == is_resumed
+    assert (writer.stopped is not None) == is_resumed
     assert not (folder / "transcript").exists()
     assert is_resumed or len(open_transcript(tmp_path / "run-2").messages) == 2
     assert mend in caplog.text
@@ -125,10 +125,10 @@ def test_a_continued_recording_is_refused_while_another_process_writes_to_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with lock_folder(tmp_path / "run"):
-        scribe = AsyncWriter(tmp_path / "run", RunInfo("a framework 1.0"), is_resumed=True)
-        write_round(scribe)
-        scribe.close()
-    assert "another process works here" in str(scribe.stopped)
+        writer = AsyncWriter(tmp_path / "run", RunInfo("a framework 1.0"), is_resumed=True)
+        write_round(writer)
+        writer.close()
+    assert "another process works here" in str(writer.stopped)
     assert "the run continues" in caplog.text
 
 
@@ -137,11 +137,11 @@ def test_a_recording_is_for_the_user_alone_or_for_the_auditors_group(tmp_path: P
     group = os.getgid() or 4321
     modes = {}
     for name, given in (("mine", None), ("ours", group)):
-        scribe = AsyncWriter(tmp_path / name, RunInfo("a framework 1.0"), group=given)
-        write_round(scribe)
-        scribe.write_extra_file("node_names.json", "{}")
-        scribe.close()
-        assert scribe.stopped is None
+        writer = AsyncWriter(tmp_path / name, RunInfo("a framework 1.0"), group=given)
+        write_round(writer)
+        writer.write_extra_file("node_names.json", "{}")
+        writer.close()
+        assert writer.stopped is None
         paths = [tmp_path / name, *(tmp_path / name).rglob("*")]
         modes[name] = {
             (path.is_dir(), stat.S_IMODE(path.stat().st_mode), path.stat().st_gid == group)

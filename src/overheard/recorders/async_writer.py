@@ -119,7 +119,7 @@ class AsyncWriter:
         )
         # A daemon, so that a hanging disk does not keep the program from ending. The thread
         # refers to the queue only, so that this object can be garbage-collected.
-        writer = threading.Thread(target=self._queue.run, name="overheard-scribe", daemon=True)
+        writer = threading.Thread(target=self._queue.run, name="overheard-writer", daemon=True)
         writer.start()
         self._leave = weakref.finalize(self, self._queue.close, writer)
 

@@ -49,7 +49,7 @@ FRAMEWORK = f"flwr {version('flwr')}"
 _LOG = logging.getLogger("overheard")
 
 
-# Where flwr is not installed, mypy knows nothing of it.
+# Without flwr installed, its classes have no types for mypy.
 @final
 class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     """A grid that records all messages that a server sends and receives in a transcript.
@@ -70,10 +70,10 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         grid: the wrapped grid.
         folder: folder for the run. If it has a transcript, the run goes to `NAME-2` beside it.
         model: the architecture, in words; "" = unknown.
-        task: shape of an input and names of the classes.
-        recipe: how clients train.
-        defenses: all defenses in force: Flower's strategies and mods, or your own records;
-            [] = there are none; None = not stated.
+        task: shape of an input and names of the classes; None = not stated.
+        recipe: how clients train; None = not stated.
+        defenses: all defenses in force: Flower's strategies and mods, or objects of
+            `DefenseRecord`; [] = there are none; None = not stated.
         rounds: number of planned rounds.
         participation: share of the clients sampled in a round (0..1).
         sampling: how they are sampled; None = not stated.
@@ -84,10 +84,10 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         kind: what replies hold: "weights"; "differences", the client's weights minus those that
             it began from; or "gradients".
         rate: what the server multiplies gradients by before it subtracts them.
-        scales: by what whole-number codes of weights are multiplied: a number, numbers by
-            tensor, or the name of the record or metric in which each reply tells them.
-        began_in: the metric with the number of the round whose model a client began from; "" =
-            each began from the model that it was sent last.
+        scales: what whole-number codes are multiplied by to get weights: one number, one
+            for each tensor, or the name of the record or metric in which each reply states it.
+        began_in: the metric that states from which round's model a client began; "" = each
+            client began from the model that it was sent last.
         count_unit: what clients report as their number of examples: "examples"; "steps" of
             their optimizer; or "batches" of one epoch. Without a recipe, the number of examples
             is then unknown.
@@ -95,8 +95,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             algorithm; None = not stated.
         node_names: where the names of nodes come from: the name of a value in their replies'
             metrics or configuration, a mapping from node ids, or a function of the node id.
-        group: name or number of a group that may read the recording; None = only the user who
-            runs the server.
+        group: name or number of a group of the operating system that may read the recording;
+            None = only the user who runs the server.
 
     """
 
@@ -139,13 +139,13 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             sampling=sampling,
         )
         self._grid = grid
-        self._scribe = AsyncWriter(
+        self._writer = AsyncWriter(
             Path(folder), run_info, log=logging.getLogger("flwr"), group=group
         )
-        self._names = NodeNames(node_names, self._scribe)
+        self._names = NodeNames(node_names, self._writer)
         self._sizes = (examples_key, *SIZE_KEYS) if examples_key else SIZE_KEYS
         self._rounds = FlowerRoundRecorder(
-            self._scribe,
+            self._writer,
             keep_error_texts=keep_error_texts,
             reading=self._reading,
             recipe=recipe,
@@ -158,12 +158,12 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
     @property
     def folder(self) -> Path:
         """Folder of the recording; it may change until the first message."""
-        return self._scribe.folder
+        return self._writer.folder
 
     @property
     def stopped(self) -> str | None:
         """Why the recording stopped; None = it has not."""
-        return self._scribe.stopped
+        return self._writer.stopped
 
     def finish(self, arrays: ArrayRecord | None = None) -> None:
         """Finish pending writes and end the recording; the grid keeps working.
@@ -178,7 +178,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             self._record(lambda: self._rounds.record_final_model(extract_arrays(content)))
         self._record(self._rounds.end_run)
         self._record(self._names.write)
-        self._scribe.close()
+        self._writer.close()
 
     def __enter__(self) -> "RecordingGrid":
         """Return this grid."""
@@ -193,7 +193,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         """End the recording, also after an error."""
         self.finish()
 
-    # Other attributes of the wrapped grid, of any class.
+    # Any: the wrapped grid may have attributes of any type.
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the wrapped grid."""
         if name.startswith("__") or name == "_grid":
@@ -269,14 +269,14 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             )
 
     def _record_run_config(self) -> None:
-        """Write the settings of clients' training with which the run was started."""
-        # A grid of an app's own may have no run.
+        """Write those settings of clients' training that the run was started with."""
+        # A grid that an app itself defines may have no run.
         try:
             config = dict(self._grid.run.override_config)
         except Exception:
             return
         if text := run_config_text(config):
-            self._scribe.write_extra_file(RUN_CONFIG, text)
+            self._writer.write_extra_file(RUN_CONFIG, text)
 
     def _record_replies(self, replies: Sequence[Message]) -> None:
         self._rounds.record_replies(read_replies(replies, self._sizes, self._reading))
@@ -294,11 +294,11 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
 
     def _record(self, call: Callable[[], None]) -> None:
         """Call a function of the recorder; its errors end the recording, but not the run."""
-        if self._scribe.stopped is not None:
+        if self._writer.stopped is not None:
             return
         try:
             with self._lock:
                 call()
         except Exception as error:
             _LOG.debug("overheard: error while recording", exc_info=error)
-            self._scribe.stop(error)
+            self._writer.stop(error)

@@ -129,7 +129,7 @@ class _MessageRecorder:
         group: str | int | None,
     ) -> None:
         self._folder = folder
-        self._scribe = AsyncWriter(folder, facts, is_resumed=True, ends_run=False, group=group)
+        self._writer = AsyncWriter(folder, facts, is_resumed=True, ends_run=False, group=group)
         self._sizes = sizes
         self._reading = reading
         self._keeps_error_texts = keep_error_texts
@@ -142,7 +142,7 @@ class _MessageRecorder:
             if not requests:
                 return
             rounds = FlowerRoundRecorder(
-                self._scribe,
+                self._writer,
                 keep_error_texts=self._keeps_error_texts,
                 decoder=ArrayDecoder(_left_out(self._folder)),
                 reading=self._reading,
@@ -169,7 +169,7 @@ class _MessageRecorder:
 
     def record_name(self, node: int, name: object) -> None:
         """Record the name that the node has by its configuration; None = it has none."""
-        names = NodeNames(PARTITION_KEY, self._scribe)
+        names = NodeNames(PARTITION_KEY, self._writer)
         names.add(client(node), name)
         names.write()
 
@@ -178,7 +178,7 @@ class _MessageRecorder:
         try:
             if self._rounds is not None:
                 self._rounds.end_round()
-            self._scribe.close()
+            self._writer.close()
         except Exception as error:
             self._stop(error)
 
@@ -206,7 +206,7 @@ class _MessageRecorder:
 
     def _stop(self, error: Exception) -> None:
         _LOG.debug("overheard: error while recording", exc_info=error)
-        self._scribe.stop(error)
+        self._writer.stop(error)
 
 
 def _left_out(folder: Path) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class FlowerRoundRecorder:
     Not thread-safe.
 
     Args:
-        scribe: writes the messages.
+        writer: writes the messages.
         keep_error_texts: whether to record the texts of errors, which may quote a client's
             data, and not only their codes.
         decoder: decoder of a resumed run; None = a new run.
@@ -74,7 +74,7 @@ class FlowerRoundRecorder:
 
     def __init__(
         self,
-        scribe: AsyncWriter,
+        writer: AsyncWriter,
         *,
         keep_error_texts: bool = False,
         decoder: ArrayDecoder | None = None,
@@ -92,7 +92,7 @@ class FlowerRoundRecorder:
         self._trained = 0
         # Replies that came before any round.
         self._early: list[_EarlyReply] = []
-        self._scribe = scribe
+        self._writer = writer
         self._keeps_error_texts = keep_error_texts
         self._decoder = decoder or ArrayDecoder()
         self._open: _OpenRound | None = None
@@ -117,7 +117,7 @@ class FlowerRoundRecorder:
                 )
             else:
                 body = partial(replace, old_body)
-            self._scribe.write(message.sender, message.readers, body, times=message.times)
+            self._writer.write(message.sender, message.readers, body, times=message.times)
 
     def add_nodes(self, nodes: Iterable[Party]) -> None:
         """Add nodes that take part, even if they were not sampled yet."""
@@ -164,7 +164,7 @@ class FlowerRoundRecorder:
         self.end_round()
         if self._early:
             self._begin({})
-            self._scribe.commit()
+            self._writer.commit()
 
     def _list_reply(self, reply: FlowerReply, why: str) -> None:
         """Record the clear text of a reply that cannot be stored, and that it was read."""
@@ -191,7 +191,7 @@ class FlowerRoundRecorder:
 
     def _write_early(self) -> None:
         for one in self._early:
-            self._scribe.write(one.node, _TO_SERVER, one.body, times=one.times, size=one.size)
+            self._writer.write(one.node, _TO_SERVER, one.body, times=one.times, size=one.size)
         self._early.clear()
 
     def end_round(self) -> None:
@@ -200,24 +200,24 @@ class FlowerRoundRecorder:
             return
         self.record_broadcast()
         for request in self._open.waiting:
-            self._scribe.write(
+            self._writer.write(
                 request.node, _TO_SERVER, partial(MissingReply, f"no answer to {request.kind}")
             )
         self._open.end()
-        self._scribe.commit()
+        self._writer.commit()
 
     def record_final_model(self, parts: PackedArrays) -> None:
         """Record the final model, unless it was broadcast."""
         self.end_round()
         if self._open is None or self._open.is_trained:
             self._begin(parts)
-            self._scribe.write(
+            self._writer.write(
                 SERVER,
                 frozenset(),
                 partial(_decode_broadcast, self._decoder, parts, {}),
                 size=count_bytes(parts),
             )
-            self._scribe.commit()
+            self._writer.commit()
 
     def _ask(self, requests: Sequence[FlowerRequest]) -> None:
         groups = list[list[FlowerRequest]]()
@@ -253,7 +253,7 @@ class FlowerRoundRecorder:
     def _begin(self, parts: PackedArrays) -> None:
         if self._open is not None and self._open.parts != parts:
             self._record_secure_mean(self._open, parts)
-        self._scribe.begin_round((SERVER, *sorted(self._nodes)))
+        self._writer.begin_round((SERVER, *sorted(self._nodes)))
         self._open = _OpenRound(parts)
         self._write_early()
 
@@ -268,7 +268,7 @@ class FlowerRoundRecorder:
             )
             return
         self._write_mean(before, parts, None)
-        self._scribe.commit()
+        self._writer.commit()
 
     def record_mean(
         self, replies: Sequence[FlowerReply], mean: PackedArrays, after: PackedArrays
@@ -306,14 +306,14 @@ class FlowerRoundRecorder:
             after if self._adds_mean else None,
             dict(begun.masked),
         )
-        self._scribe.write(COHORT, _TO_SERVER, make, size=count_bytes(mean))
+        self._writer.write(COHORT, _TO_SERVER, make, size=count_bytes(mean))
 
     def _announce(self, begun: "_OpenRound") -> None:
         requests = begun.unannounced
         first = next(
             (request for request in requests if request.parts == begun.parts), requests[0]
         )
-        self._scribe.write(
+        self._writer.write(
             SERVER,
             frozenset(request.node for request in requests),
             partial(_decode_broadcast, self._decoder, begun.parts, first.config),
@@ -340,7 +340,7 @@ class FlowerRoundRecorder:
         except Exception as error:
             body = partial(UnstoredMessage, _kind_of(error), _describe_fault(error))
         times = Timestamps(reply.sent, reply.received)
-        self._scribe.write(request.node, readers, body, times=times, size=size)
+        self._writer.write(request.node, readers, body, times=times, size=size)
 
     def _read_error(
         self, request: FlowerRequest, error: ReplyError

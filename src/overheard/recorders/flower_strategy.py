@@ -158,16 +158,16 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
             algorithm=describe_algorithm(strategy),
             sampling=sampling,
         )
-        scribe = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"), group=group)
+        writer = AsyncWriter(Path(folder), run_info, log=logging.getLogger("flwr"), group=group)
         round_recorder = FlowerRoundRecorder(
-            scribe,
+            writer,
             keep_error_texts=keep_error_texts,
             reading=reading,
             recipe=recipe,
             adds_mean=adds_mean(strategy),
         )
         recorder = _StrategyRecorder(
-            scribe, round_recorder, ArrayNames(tensors), NodeNames(names_key, scribe), reading
+            writer, round_recorder, ArrayNames(tensors), NodeNames(names_key, writer), reading
         )
         # All other attributes are those of the wrapped strategy.
         self.__dict__.update(_strategy=strategy, _recorder=recorder)
@@ -176,12 +176,12 @@ class RecordingStrategy(Strategy):  # type: ignore[misc, unused-ignore]
     @property
     def folder(self) -> Path:
         """Folder of the recording; it may change until the first message."""
-        return self._recorder.scribe.folder
+        return self._recorder.writer.folder
 
     @property
     def stopped(self) -> str | None:
         """Why the recording stopped; None = it has not."""
-        return self._recorder.scribe.stopped
+        return self._recorder.writer.stopped
 
     def finish(self) -> None:
         """Record the last model, and end the recording; the strategy keeps working."""
@@ -264,13 +264,13 @@ class _StrategyRecorder:
 
     def __init__(
         self,
-        scribe: AsyncWriter,
+        writer: AsyncWriter,
         rounds: FlowerRoundRecorder,
         arrays: ArrayNames,
         names: NodeNames,
         reading: ReplyReading,
     ) -> None:
-        self.scribe = scribe
+        self.writer = writer
         self.last_model: Parameters | None = None
         self._rounds = rounds
         self._arrays = arrays
@@ -330,7 +330,7 @@ class _StrategyRecorder:
         if model is not None:
             self._record(lambda: self._rounds.record_final_model(self._pack(model)))
         self._record(self._rounds.end_round)
-        self.scribe.close()
+        self.writer.close()
 
     def _read_requests(self, kind: RequestKind, requests: _Requests) -> Iterator[FlowerRequest]:
         sent = time()
@@ -414,13 +414,13 @@ class _StrategyRecorder:
 
     def _record(self, call: Callable[[], None]) -> None:
         """Call a function of the recorder; its errors end the recording, but not the run."""
-        if self.scribe.stopped is not None:
+        if self.writer.stopped is not None:
             return
         try:
             call()
         except Exception as error:
             _LOG.debug("overheard: error while recording", exc_info=error)
-            self.scribe.stop(error)
+            self.writer.stop(error)
 
 
 def _party(proxy: ClientProxy) -> Party:

@@ -31,14 +31,14 @@ class NodeNames:
 
     Args:
         source: where names come from.
-        scribe: writes the map.
+        writer: writes the map.
 
     """
 
-    def __init__(self, source: NameSource, scribe: AsyncWriter) -> None:
+    def __init__(self, source: NameSource, writer: AsyncWriter) -> None:
         """Begin without names."""
         self._source = source
-        self._scribe = scribe
+        self._writer = writer
         self._names = dict[str, str]()
         self._written = 0
         self._asked = set[int]()
@@ -78,7 +78,7 @@ class NodeNames:
         if len(self._names) > self._written:
             self._written = len(self._names)
             text = json.dumps(self._names, indent=1, sort_keys=True)
-            self._scribe.write_extra_file(NAMES_FILE, f"{text}\n")
+            self._writer.write_extra_file(NAMES_FILE, f"{text}\n")
 
 
 def _ask(source: Mapping[int, str] | Callable[[int], str], node: int) -> object:

@@ -262,7 +262,7 @@ class _EventRecorder:
         self._where = where
         # Created when the run begins, as the component may be copied and serialised before.
         self._rounds: NvflareRoundRecorder | None = None
-        self._scribe: AsyncWriter | None = None
+        self._writer: AsyncWriter | None = None
         self._last: Path | None = None
         self._has_failed = False
         # Several sites may fetch their first task at the same time.
@@ -340,7 +340,7 @@ class _EventRecorder:
             is_resumed = self._last is not None or is_later_round(data)
             if is_resumed:
                 folder = last_run_folder(folder) if self._last is None else self._last
-        self._scribe = AsyncWriter(
+        self._writer = AsyncWriter(
             # A site's recording is opened again for each of its tasks.
             folder,
             run_info,
@@ -355,7 +355,7 @@ class _EventRecorder:
                 self._sizes,
             )
         return NvflareRoundRecorder(
-            self._scribe,
+            self._writer,
             self._seat or sender_site,
             sizes=self._sizes,
             keep_error_texts=self._keep_error_texts,
@@ -371,11 +371,11 @@ class _EventRecorder:
                 self._rounds.record_global_model(dict(weights))
 
     def _close(self) -> None:
-        rounds, scribe = self._rounds, self._scribe
-        if rounds is not None and scribe is not None:
-            self._rounds = self._scribe = None
+        rounds, writer = self._rounds, self._writer
+        if rounds is not None and writer is not None:
+            self._rounds = self._writer = None
             rounds.close()
-            self._last, self._has_failed = scribe.folder, scribe.stopped is not None
+            self._last, self._has_failed = writer.folder, writer.stopped is not None
 
     def _with_rounds(self, call: Callable[[NvflareRoundRecorder], None]) -> None:
         if self._rounds is not None:

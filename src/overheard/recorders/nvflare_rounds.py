@@ -167,7 +167,7 @@ class NvflareRoundRecorder:
     once, and again at the end for later readers.
 
     Args:
-        scribe: writes the messages; it is closed at the end.
+        writer: writes the messages; it is closed at the end.
         seat: the observer; times of messages that it sends are send times, others are arrival
             times.
         sizes: metadata key under which a site reports its number of examples.
@@ -179,7 +179,7 @@ class NvflareRoundRecorder:
 
     def __init__(
         self,
-        scribe: AsyncWriter,
+        writer: AsyncWriter,
         seat: Party,
         *,
         sizes: str,
@@ -187,7 +187,7 @@ class NvflareRoundRecorder:
         reading: ReplyReading = AS_WEIGHTS,
         recipe: Recipe | None = None,
     ) -> None:
-        self._scribe = scribe
+        self._writer = writer
         self._seat = seat
         self._sizes = sizes
         self._keep_error_texts = keep_error_texts
@@ -221,7 +221,7 @@ class NvflareRoundRecorder:
             if current is None or self._is_new_round(current, number, client):
                 self._finish()
                 current = self._round = _OpenRound(number)
-                self._scribe.begin_round((SERVER, *known))
+                self._writer.begin_round((SERVER, *known))
             model = self._model(current, data)
             model.readers.add(client)
             current.clients_and_models[task] = client, model
@@ -265,7 +265,7 @@ class NvflareRoundRecorder:
             fault = _describe_fault(error)
             answer = SiteAnswer(partial(replace, fault, reason=f"{why}; {fault.reason}"))
         if answer is not None:
-            self._scribe.write(
+            self._writer.write(
                 sender,
                 frozenset({SERVER}),
                 partial(answer.make_body, None),
@@ -293,8 +293,8 @@ class NvflareRoundRecorder:
                 except UnreadableError:
                     pass
                 else:
-                    self._scribe.begin_round(())
-                    self._scribe.write(
+                    self._writer.begin_round(())
+                    self._writer.write(
                         SERVER,
                         frozenset(),
                         lambda: Broadcast(closing.read()),
@@ -302,7 +302,7 @@ class NvflareRoundRecorder:
                         size=closing.size,
                     )
             self._round = self._final = None
-        self._scribe.close()
+        self._writer.close()
 
     def _find_start(self, answer: SiteAnswer, model: _SentModel) -> _SentModel | None:
         """Return the model that a site began from; None if it is not known."""
@@ -358,15 +358,15 @@ class NvflareRoundRecorder:
         # In the order of the tasks.
         for task in [task for task in current.clients_and_models if task in current.open_tasks]:
             sender, _ = current.clients_and_models[task]
-            self._scribe.write(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
+            self._writer.write(sender, frozenset({SERVER}), lambda: MissingReply(NO_ANSWER))
             self._unanswered[task] = sender
         current.open_tasks.clear()
-        self._scribe.commit()
+        self._writer.commit()
 
     def _write_waiting(self, current: _OpenRound) -> None:
         for answer in current.waiting:
             self._write_model(answer.model)
-            self._scribe.write(
+            self._writer.write(
                 answer.client,
                 frozenset({SERVER}),
                 partial(_body, answer.answer.make_body, answer.start),
@@ -380,7 +380,7 @@ class NvflareRoundRecorder:
         if not new_readers or (model.recorded_readers and not again):
             return
         model.recorded_readers |= new_readers
-        self._scribe.write(
+        self._writer.write(
             SERVER,
             new_readers,
             partial(make_broadcast, model.weights, model.config),

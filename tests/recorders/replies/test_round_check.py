@@ -20,18 +20,18 @@ def record(folder: Path, *, is_doubled: bool = False) -> int:
     """Record rounds of three clients, with updates minus the model once more if doubled."""
     generator = torch.Generator().manual_seed(1)
     model = torch.ones(40)
-    scribe = AsyncWriter(folder, RunInfo("a framework"))
+    writer = AsyncWriter(folder, RunInfo("a framework"))
     for _ in range(ROUNDS):
-        scribe.begin_round([SERVER, *map(client, range(3))])
+        writer.begin_round([SERVER, *map(client, range(3))])
         broadcast = Broadcast({"w": model})
-        scribe.write(SERVER, frozenset(map(client, range(3))), lambda body=broadcast: body)
+        writer.write(SERVER, frozenset(map(client, range(3))), lambda body=broadcast: body)
         changes = [0.1 * torch.randn(40, generator=generator) for _ in range(3)]
         for number, change in enumerate(changes):
             update = Update({"w": change - model if is_doubled else change}, 10)
-            scribe.write(client(number), frozenset({SERVER}), lambda body=update: body)
+            writer.write(client(number), frozenset({SERVER}), lambda body=update: body)
         model = model + torch.stack(changes).mean(0)
-    scribe.close()
-    assert scribe.stopped is None
+    writer.close()
+    assert writer.stopped is None
     return len(open_transcript(folder).messages)
 
 
