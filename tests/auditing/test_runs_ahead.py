@@ -16,7 +16,7 @@ from overheard.auditing.run import audit
 from overheard.auditing.runs_ahead import (
     AttackRun,
     _available_workers,
-    _can_be_shared,
+    _can_workers_attack,
     _encode_data,
 )
 from overheard.core.knowledge import Knowledge
@@ -115,7 +115,7 @@ def test_workers_attack_all_runs_but_the_first_to_the_same_results(
     # Over both rounds and over each of them, in every run.
     assert len(here) == 15
     here.clear()
-    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(runs_ahead, "MIN_SECONDS_SAVED", 0.0)
     together = audit(FIVE_RUNS, tmp_path / "two", resources=TWO, on_step=steps.append)
     assert len(here) == 3
     assert "attacks on the other runs: run 4 of 4" in [step.description for step in steps]
@@ -129,12 +129,12 @@ def test_a_short_audit_starts_no_workers(
 ) -> None:
     monkeypatch.setattr(processes, "acquire", None)
     # On a busy machine the audit takes longer than what is worth starting workers for.
-    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 300.0)
+    monkeypatch.setattr(runs_ahead, "MIN_SECONDS_SAVED", 300.0)
     assert audit(FIVE_RUNS, tmp_path / "short", resources=TWO).findings
 
 
 def test_a_few_runs_are_attacked_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(runs_ahead, "MIN_SECONDS_SAVED", 0.0)
     monkeypatch.setattr(processes, "acquire", None)
     # After the first run one is left, fewer than two for each worker.
     assert audit(replace_tables(TINY, seeds=(0, 1)), tmp_path / "few", resources=TWO).findings
@@ -150,7 +150,7 @@ def take_all(
 def test_progress_counts_the_rounds_of_every_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_ahead, "FEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(runs_ahead, "MIN_SECONDS_SAVED", 0.0)
     monkeypatch.setattr(runs_ahead, "_run_tasks", take_all)
     arms, steps = tuple(ArmPlan(name=name) for name in "abcde"), list[ProgressStep]()
     audit(replace_tables(TINY, arms=arms), tmp_path / "x", resources=TWO, on_step=steps.append)
@@ -184,12 +184,12 @@ def test_workers_attack_every_run_if_attacks_train_virtual_clients(
 
 def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:
     fits = inputs_for(TINY)
-    assert _can_be_shared(fits)
+    assert _can_workers_attack(fits)
     # 6 MB of weights; 256 models of them have more than a GiB.
     large = TRAINING.model_copy(update={"model": Mlp(hidden=(20_000,))})
-    assert not _can_be_shared(replace(fits, plan=replace_tables(TINY, training=large)))
+    assert not _can_workers_attack(replace(fits, plan=replace_tables(TINY, training=large)))
     unknown = replace_tables(TINY, threats=(ThreatPlan(attacks=(Pull(),)),))
-    assert not _can_be_shared(replace(fits, plan=unknown))
+    assert not _can_workers_attack(replace(fits, plan=unknown))
 
 
 def test_a_cluster_and_a_single_worker_leave_the_attacks_here() -> None:

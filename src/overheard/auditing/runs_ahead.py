@@ -1,4 +1,4 @@
-"""Attacks on the later runs of an audit, side by side in worker processes."""
+"""Attacks on the runs of an audit by worker processes, while later runs are trained."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -29,14 +29,15 @@ from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
 from overheard.plans.plan import parse_plan
 
-FEWEST_SECONDS = 8.0
-"""Seconds to be saved before workers attack whole runs: opening the audit takes them four."""
+MIN_SECONDS_SAVED = 8.0
+"""Least time in seconds that workers must save before they attack runs. Each of them needs
+four seconds to open the audit."""
 
-MOST_BYTES = 2**30
-"""Most memory that a worker may need for the data and for the models of an attack."""
+MAX_WORKER_BYTES = 2**30
+"""Most bytes of memory that a worker may need for the data and for the models of an attack."""
 
-MODELS_AT_ONCE = 256
-"""The models that attacks hold at once: the shadow models of a round."""
+MAX_MODELS_AT_ONCE = 256
+"""Most models that an attack holds at once: the shadow models of a round."""
 
 
 def attack_ahead(
@@ -44,11 +45,11 @@ def attack_ahead(
 ) -> Generator[AuditedRun, None, None]:
     """Yield the runs of a program in order; the caller attacks each before it takes the next.
 
-    Once the caller took long for a run, workers attack all later ones side by side, while this
-    process still trains runs. If attacks train virtual clients, each run takes long, and so
-    workers attack the first one too. The caller then finds their claims in the folder. They
-    are the same bit for bit. Virtual clients of a single run are trained by several workers
-    too, but most of an attack is not divided.
+    If a run took the caller long, workers attack all later runs side by side, while this
+    process trains further runs. If attacks train virtual clients, each run takes long, so
+    workers attack the first run too. The caller then finds the claims of workers in the folder.
+    They equal its own, bit for bit. Within a single run, workers share only the training of
+    virtual clients, and most of an attack is not divided.
 
     Args:
         program: the program of a plan whose runs are simulated.
@@ -57,36 +58,38 @@ def attack_ahead(
         progress: where to report finished runs.
 
     """
-    saved = inf if _trains_virtual_clients(program) and not _is_begun(home) else 0.0
-    left, workers = len(program.runs), _available_workers(audit_inputs.resources)
+    seconds_saved = inf if _trains_virtual_clients(program) and not _has_claims(home) else 0.0
+    runs_left, workers = len(program.runs), _available_workers(audit_inputs.resources)
     runs = simulate_runs(program, audit_inputs, home, progress.report_rounds)
-    # With fewer runs than that, workers would wait for the last of them.
-    while left >= 2 * workers > 2:
-        if saved > FEWEST_SECONDS:
-            if not _can_be_shared(audit_inputs):
+    # With fewer than two runs per worker, many workers would wait for the last runs.
+    while runs_left >= 2 * workers > 2:
+        if seconds_saved > MIN_SECONDS_SAVED:
+            if not _can_workers_attack(audit_inputs):
                 break
-            begun = enumerate(runs, len(program.runs) - left)
-            yield from _attack_elsewhere(begun, left, workers, audit_inputs, home, progress)
+            numbered_runs = enumerate(runs, len(program.runs) - runs_left)
+            yield from _attack_in_workers(
+                numbered_runs, runs_left, workers, audit_inputs, home, progress
+            )
             return
         start = perf_counter()
         yield next(runs)
-        left -= 1
-        saved = (perf_counter() - start) * left * (1 - 1 / workers)
+        runs_left -= 1
+        seconds_saved = (perf_counter() - start) * runs_left * (1 - 1 / workers)
     yield from runs
 
 
 def _trains_virtual_clients(program: AuditProgram) -> bool:
-    """Return whether an attack of the program trains virtual clients, which takes seconds."""
+    """Return whether an attack of the program trains virtual clients, which takes long."""
     attacks = (one.attack for run in program.runs for one in run.attacks)
     return any(attack.training_source() == "virtual clients" for attack in attacks)
 
 
-def _is_begun(home: AuditFolder) -> bool:
-    """Return whether results are stored already; a resumed audit may have little left to do."""
+def _has_claims(home: AuditFolder) -> bool:
+    """Return whether claims are stored already; a resumed audit may have little left to do."""
     return home.cells_path.exists() and any(home.cells_path.iterdir())
 
 
-def _attack_elsewhere(
+def _attack_in_workers(
     runs: Iterator[tuple[int, AuditedRun]],
     count: int,
     workers: int,
@@ -110,14 +113,14 @@ def _attack_elsewhere(
     with closing(_run_tasks(tasks(), workers)) as numbers:
         for done, number in enumerate(numbers, 1):
             progress.report_subtask("attacks on the other runs", "run", done, count)
-            # Runs are trained in order, so the first one that is left comes next.
+            # Runs are trained in order, so the first one in `trained` comes next.
             finished.add(number)
             while trained and (following := next(iter(trained))) in finished:
                 yield trained.pop(following)
 
 
 def _encode_data(audit_inputs: AuditInputs, seed: int) -> tuple[Json, TensorBundle]:
-    """Return what attackers on the runs of a seed may hold, so that it can be sent once."""
+    """Encode what attackers on the runs of a seed may hold, to send it to each worker once."""
     encoder = ValueEncoder()
     inputs = audit_inputs.for_attackers(seed)
     facts = [inputs.facts.get(kind) for kind in inputs.plan.known_kinds()]
@@ -186,15 +189,14 @@ def _available_workers(resources: Resources) -> int:
     return available_cores() if resources.workers is None else resources.workers
 
 
-def _can_be_shared(audit_inputs: AuditInputs) -> bool:
+def _can_workers_attack(audit_inputs: AuditInputs) -> bool:
     """Return whether each worker has room for the audit, and can build its plan from text."""
     plan = audit_inputs.plan
     _, bundle = _encode_data(audit_inputs, plan.seeds[0])
     model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
-    needed = sum(tensor.nbytes for tensor in bundle.tensors.values()) + MODELS_AT_ONCE * sum(
-        weight.nbytes for weight in model.parameters()
-    )
-    if needed > MOST_BYTES:
+    data_bytes = sum(tensor.nbytes for tensor in bundle.tensors.values())
+    model_bytes = sum(weight.nbytes for weight in model.parameters())
+    if data_bytes + MAX_MODELS_AT_ONCE * model_bytes > MAX_WORKER_BYTES:
         return False
     try:
         return parse_plan(plan.toml(), "the plan of a worker") == plan
@@ -214,5 +216,5 @@ def _run_tasks(
             for result in results:
                 yield result.number
     finally:
-        # They hold what the attackers of this audit know.
+        # Workers still hold what the attackers of this audit know.
         processes.stop_idle(workers)
