@@ -163,7 +163,7 @@ class UpdateProductsJob(Job):
     The direction of a record is minus the gradient of its loss, averaged over `PATH_POINTS` on
     the way from the broadcast to the mean shadow model, minus the mean direction of all
     records. With `trainings`, it is blended with the change of an update if a client trains on
-    the record (`DirectionTraining`). Updates are those of shadow models and of targets, each
+    the record (`blend_directions`). Updates are those of shadow models and of targets, each
     minus the mean update of the shadow models.
 
     The job reads the broadcast, the examples "auxiliary" and "records", `UPDATES_TENSOR`, and
