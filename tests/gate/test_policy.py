@@ -12,7 +12,7 @@ from overheard.core.errors import PlanError
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.policy_schema import policy_schema
 from overheard.gate.reference_policy import policy_like, policy_text
-from overheard.gate.rule_sources import RuleSources, rule_sources
+from overheard.gate.rule_sources import RuleSources, find_rule_sources
 from overheard.plans.schema.plan_schema import nested_table, schema_tables
 from overheard.plans.strict_model import parse_toml
 from tests.gate.documents import epsilon_row, findings, run, summary_row, verdict_row
@@ -147,7 +147,7 @@ def test_the_text_is_read_as_the_same_policy(name: str) -> None:
     text = policy_text(made)
     assert parse_toml(Policy, text, "p", "policy") == made.policy
     lines = text.splitlines()
-    sources = rule_sources(made.policy, Path("p"), text)
+    sources = find_rule_sources(made.policy, Path("p"), text)
     assert {lines[line - 1] for line in sources.lines.values()} == {
         "[[verdicts]]", "[[leaks]]", "[[epsilons]]", "[[costs]]",
     }  # fmt: skip
@@ -167,7 +167,7 @@ name = "c"
 
 def lines(text: str) -> dict[str, int]:
     policy = parse_toml(Policy, text, "p", "policy")
-    return dict(rule_sources(policy, Path("p"), text).lines)
+    return dict(find_rule_sources(policy, Path("p"), text).lines)
 
 
 def test_each_rule_has_the_line_of_its_header() -> None:

@@ -26,7 +26,7 @@ from overheard.gate.judged_findings import CheckResult, judge_findings
 from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.reference_policy import policy_like, policy_text, reference_note
-from overheard.gate.rule_sources import RuleSources, rule_sources
+from overheard.gate.rule_sources import RuleSources, find_rule_sources
 from overheard.gate.verdict import MAX_LENGTH, Status
 from overheard.gate.verdict_formats import as_check_json, as_junit, as_sarif
 
@@ -146,7 +146,7 @@ def sarif_of(found: FindingsDocument, policy: Path) -> str:
 
     """
     rules = read_policy(policy)
-    sources = rule_sources(rules, Path(policy.name), read_text(policy, PlanError))
+    sources = find_rule_sources(rules, Path(policy.name), read_text(policy, PlanError))
     checked = judge_findings(rules, found, None, datetime.now(UTC).date())
     return as_sarif(checked, rules, sources)
 
@@ -158,7 +158,7 @@ def _rules(
     if reference is None:
         assert policy is not None, "either a policy or a reference is given"
         rules = read_policy(policy)
-        return rules, rule_sources(rules, policy, read_text(policy, PlanError)), ()
+        return rules, find_rule_sources(rules, policy, read_text(policy, PlanError)), ()
     found = read_findings(reference.findings)
     made = policy_like(found, reference.findings, reference.tolerance)
     note = reference_note(found, now)
@@ -169,7 +169,7 @@ def _rules(
     folder = reference.policy.parent
     if not write_new_text(reference.policy, text, inside=folder, is_private=False):
         raise _existing_policy(reference.policy)
-    return made.policy, rule_sources(made.policy, reference.policy, text), notes
+    return made.policy, find_rule_sources(made.policy, reference.policy, text), notes
 
 
 def refuse_to_overwrite(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:

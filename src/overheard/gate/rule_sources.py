@@ -15,12 +15,12 @@ _HEADER = re.compile(r"\s*\[\[\s*(verdicts|leaks|epsilons|costs)\s*\]\]")
 @final
 @dataclass(frozen=True, slots=True)
 class RuleSources:
-    """The file that the rules come from, and their lines.
+    """The file of a policy, and the line of each rule in it.
 
     Args:
         path: the file.
-        lines: line of each rule in the file, counted from 1, by the rule's name; rules whose
-            line is not known are absent.
+        lines: by the name of a rule, its line in the file, counted from 1; rules whose line is
+            not known are absent.
 
     """
 
@@ -29,20 +29,21 @@ class RuleSources:
 
     @property
     def shown_path(self) -> str:
-        """The path relative to the current folder; only the name if it lies outside.
+        """The path from the current folder; only the name if the file is outside of it.
 
-        A report does not tell how the folders of a machine are called.
+        Thus no report contains the names of other folders.
         """
         relative = os.path.relpath(self.path.resolve(), Path.cwd().resolve())
         is_inside = not relative.startswith("..") and not os.path.isabs(relative)
         return Path(relative).as_posix() if is_inside else self.path.name
 
 
-def rule_sources(policy: Policy, path: Path, text: str) -> RuleSources:
-    """Return the lines of a policy's rules in the text of its TOML file.
+def find_rule_sources(policy: Policy, path: Path, text: str) -> RuleSources:
+    """Find the line of each rule of a policy in the text of its TOML file.
 
-    Parsed TOML has no lines, so the headers of tables are searched for. Where their number is
-    not that of the rules, such as for rules in an inline array, no line is known.
+    Parsed TOML has no line numbers, so headers such as `[[leaks]]` are searched for in the
+    text. If a table has more or fewer headers than rules, as with an inline array, the lines of
+    its rules stay unknown.
     """
     found: dict[str, list[int]] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""A section of the annex, and words that its sections share."""
+"""A section of the annex, and the table and words that its sections share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from overheard.findings.threat_verdict import TargetKind
 from overheard.report.page_registry import pages_of
 
 MAX_ROWS = 200
-"""Most rows of a table; further ones are counted."""
+"""Most rows that a table shows; it says how many more there are."""
 
 
 @final
@@ -22,7 +22,7 @@ class AnnexSection:
 
     Args:
         title: its title.
-        blocks: its parts, without figures.
+        blocks: its texts and tables; an annex has no figures.
 
     """
 
@@ -33,7 +33,7 @@ class AnnexSection:
 def limited_table(
     caption: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> ReportTable:
-    """Return a table of texts; of more than `MAX_ROWS` rows it counts the others."""
+    """Return a table of texts; after `MAX_ROWS` rows it says how many more there are."""
     more = len(rows) - MAX_ROWS
     if more > 0:
         last = (f"{more:,} more rows are in findings.json.", *[""] * (len(headers) - 1))
@@ -42,13 +42,13 @@ def limited_table(
 
 
 def question_words(question: str) -> str:
-    """Return a question in words, whether or not it is installed."""
+    """Return a question in words, or its name if the question is not installed."""
     words = pages_of(question).plain_question or make_printable(question).replace("_", " ")
     return f"{words[:1].lower()}{words[1:]}"
 
 
 def observer_words(observers: Sequence[str]) -> str:
-    """Return the observers at the start of a cell; () = whoever reads the models alone."""
+    """Return the observers in words, with a capital; () = anyone who reads only the models."""
     if not observers:
         return "Whoever reads the global models"
     name = name_observers([Party(one) for one in observers])
@@ -56,7 +56,7 @@ def observer_words(observers: Sequence[str]) -> str:
 
 
 def target_words(about: TargetKind, observers: Sequence[str]) -> str:
-    """Return the targets in words."""
+    """Return the targets in words, as these observers see them."""
     if about == "clients":
         return "each client"
     return name_other_clients([Party(one) for one in observers])
