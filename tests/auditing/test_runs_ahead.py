@@ -81,11 +81,7 @@ def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
         if other.name != "secure_aggregation-seed1":
             shutil.rmtree(other)
     encoded = _encode_data(inputs_for(SMALL), 1)
-    for name in (
-        "run_federations",
-        "with_partition",
-        "simulated_run_record",
-    ):
+    for name in ("run_federations", "with_partition", "simulated_run_record"):
         monkeypatch.setattr(audited_run, name, None)
     monkeypatch.setattr(inputs, "load_data", None)
     monkeypatch.setattr(inputs, "partition_for_plan", None)
