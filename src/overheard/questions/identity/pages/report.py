@@ -1,4 +1,4 @@
-"""The report's text, tables and figures on which user sent an update."""
+"""The part of a report that tells how well users are re-identified: text, tables, figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,10 @@ from overheard.questions.identity.statistics.identity_rows import FALSE_POSITIVE
 
 CellText = Callable[[ScoreCell], str]
 
-_PRECISION, _OPEN = "mean_average_precision", f"dir_at_{FALSE_POSITIVE_PERCENT}_percent"
+_PRECISION = "mean_average_precision"
+
+_OPEN_SET = f"dir_at_{FALSE_POSITIVE_PERCENT}_percent"
+"""Score of naming users when some targets are of unknown users."""
 
 _GAIN = "gain_over_published"
 
@@ -68,7 +71,7 @@ class IdentityPages(QuestionPages):
         return "For the user who sent an update: how often the attack's first guess is correct."
 
     def detail_sentences(self, threat_result: ThreatResult) -> tuple[str, ...]:
-        """Describe rankings, pairs, unknown users, the control and the gain over the paper."""
+        """Describe rankings, pairs, unknown users, the control and the gain."""
         return identity_sentences(threat_result)
 
     def unmeasured_sentence(self, threat_result: ThreatResult) -> str:
@@ -134,7 +137,7 @@ def identity_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
 
 def _precision_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     row, times = (
-        attack_result.rows_by_score.get("mean_average_precision"),
+        attack_result.rows_by_score.get(_PRECISION),
         attack_result.rows_by_score.get("times_chance"),
     )
     if row is None or times is None:
@@ -148,7 +151,7 @@ def _precision_sentences(attack_result: AttackResult) -> tuple[str, ...]:
 
 
 def _open_set_sentences(attack_result: AttackResult) -> tuple[str, ...]:
-    row = attack_result.rows_by_score.get(f"dir_at_{FALSE_POSITIVE_PERCENT}_percent")
+    row = attack_result.rows_by_score.get(_OPEN_SET)
     if row is None:
         return ()
     count = row.references["unknown targets"]
@@ -182,7 +185,7 @@ def _control_sentence(attack_result: AttackResult) -> str:
 def _gain_sentences(
     attack_result: AttackResult, threat_result: ThreatResult
 ) -> tuple[str, ...]:
-    row = attack_result.rows_by_score.get("gain_over_published")
+    row = attack_result.rows_by_score.get(_GAIN)
     if row is None:
         return ()
     (published_attack,) = row.references
@@ -205,7 +208,7 @@ def identity_tables(arms: Sequence[ArmResult]) -> tuple[ReportTable, ...]:
     return score_tables(arms, _TABLES)
 
 
-def _permutation_interval(cell: ScoreCell) -> str:
+def _permutation_range(cell: ScoreCell) -> str:
     low, high = (
         format_number(100 * cell.row.references[f"null {end} %"]) for end in ("2.5", "97.5")
     )
@@ -231,8 +234,8 @@ def _published_labels(cell: ScoreCell) -> str:
     return "; ".join(published) or NO_NUMBER
 
 
-def _column(score: str, head: str = "", cell: CellText = value_with_interval) -> ScoreColumn:
-    return ScoreColumn(score, MEASURES[score], head, cell)
+def _column(score: str, header: str = "", text: CellText = value_with_interval) -> ScoreColumn:
+    return ScoreColumn(score, MEASURES[score], header, text)
 
 
 _TABLES = (
@@ -251,9 +254,9 @@ _TABLES = (
     ScoreTable(
         "Users unknown to the attacker",
         (
-            _column(_OPEN),
-            _column(_OPEN, "Unknown targets", _unknown_targets),
-            _column(_OPEN, CONTROL_HEADER, control_value),
+            _column(_OPEN_SET),
+            _column(_OPEN_SET, "Unknown targets", _unknown_targets),
+            _column(_OPEN_SET, CONTROL_HEADER, control_value),
             _column("unseen"),
             _column("unseen", "Even odds", guess_value),
         ),
@@ -262,7 +265,7 @@ _TABLES = (
         "Control run: examples reassigned at random among all clients",
         (
             _column("control_excess"),
-            _column("control_excess", "95 % permutation range", _permutation_interval),
+            _column("control_excess", "95 % permutation range", _permutation_range),
             _column("control_excess", "Position of the control", _inside_or_outside),
         ),
     ),
