@@ -30,7 +30,7 @@ def test_refusals_are_those_of_the_audit(checked: PlanCheck, tmp_path: Path):
     foretold = {(one.arm, one.attack, why) for one in checked.attacks for why, _ in one.missing}
     assert foretold == refused
     ran = {(one.cell.arm, one.cell.label) for one in found.findings}
-    assert {(one.arm, one.attack) for one in checked.attacks if one.able} == ran
+    assert {(one.arm, one.attack) for one in checked.attacks if one.able_count} == ran
 
 
 def test_a_recording_uses_the_first_seed_alone(simulated: Path):
@@ -56,7 +56,7 @@ def test_a_recording_without_truth_has_no_verdict(foreign: ForeignRecording):
     checked = check_plan(TINY, HERE, folder, with_estimate=False)
     assert checked.runs == 0
     assert checked.can_run
-    assert "no ground truth" in checked.no_verdicts[0]
+    assert "no ground truth" in checked.missing_verdicts[0]
 
 
 def test_estimates_time_memory_and_disk():

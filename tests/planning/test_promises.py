@@ -170,7 +170,7 @@ def test_what_a_first_plan_promises_runs(case: str, tmp_path: Path):
     written = first_plan(recording, network, tmp_path)
     checked = check_plan(written.plan, HERE, recording, with_estimate=False)
     assert checked.can_run
-    assert all(one.able for one in checked.attacks)
+    assert all(one.able_count for one in checked.attacks)
     # The last threat trains virtual clients, which takes too long for all cases.
     quick = [one for one in written.plan.threats if not one.virtual.recipes][:1]
     plan = written.plan.model_copy(update={"threats": tuple(quick or written.plan.threats[:1])})

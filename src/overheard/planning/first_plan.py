@@ -515,7 +515,7 @@ def _split_by_needs(
         checked = check_recording(plan, audit_inputs, recording.folder)
     for view in planned_audit(plan, audit_inputs, checked).views:
         for one in view.outlooks():
-            if one.able:
+            if one.able_count:
                 able[one.part] = None
             else:
                 missing[one.part] = "; ".join(reason for reason, _ in one.missing)

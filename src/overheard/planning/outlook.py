@@ -60,8 +60,9 @@ class AttackOutlook:
         attack: the label of the attack.
         part: the name of the attack in the plan.
         question: the question that it answers.
-        able: number of targets on which it can run.
-        missing: by what is missing, the number of targets for which it is missing.
+        able_count: number of targets on which it can run.
+        missing: pairs of what an attack lacks, in words, and the number of targets on which it
+            lacks it.
 
     """
 
@@ -71,7 +72,7 @@ class AttackOutlook:
     attack: str
     part: str
     question: str
-    able: int
+    able_count: int
     missing: tuple[tuple[str, int], ...]
 
 
@@ -135,10 +136,10 @@ class PlannedView:
     def outlooks(self) -> Iterator[AttackOutlook]:
         """Return the outlook of each attack of the threat."""
         for one in self.attacks:
-            reasons, able = Counter[str](), 0
+            reasons, able_count = Counter[str](), 0
             for target in self.targets:
                 missing = self.missing(one.attack, target)
-                able += not missing
+                able_count += not missing
                 reasons.update(missing)
             yield AttackOutlook(
                 self.seen.spec.name,
@@ -147,7 +148,7 @@ class PlannedView:
                 one.cell.label,
                 one.attack.name,
                 one.question.name,
-                able,
+                able_count,
                 tuple(reasons.items()),
             )
 

@@ -1,4 +1,4 @@
-"""What a plan will run, refuse and cost, before it runs."""
+"""What a plan will run, refuse and cost, found out before it runs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ NO_TRUTH = (
 @final
 @dataclass(frozen=True, slots=True)
 class PlanCheck:
-    """What was found out about a plan before it runs.
+    """What a plan will run, refuse and cost.
 
     Args:
         arms: names of the arms.
         seeds: number of seeds.
-        runs: number of runs to simulate, with their controls; 0 for a recording.
-        attacks: the outlook of each attack in each arm.
-        no_verdicts: a sentence for each question on which no verdict can be given.
+        runs: number of runs to simulate, control runs included; 0 for a recording.
+        attacks: for each attack in each arm, whether it can run.
+        missing_verdicts: a sentence for each question on which no verdict can be given.
         cost: time, memory and disk; None = not estimated.
         unused_seeds: seeds of the plan that an audit of a recording does not use.
-        data: what was read of the data, and what of it does not fit or is assumed.
-        recording: what the check of the recording found.
+        data: sentences on the data: what was read, what does not fit, and what is assumed.
+        recording: sentences on what the check of the recording found.
 
     """
 
@@ -45,7 +45,7 @@ class PlanCheck:
     seeds: int
     runs: int
     attacks: tuple[AttackOutlook, ...]
-    no_verdicts: tuple[str, ...]
+    missing_verdicts: tuple[str, ...]
     cost: CostEstimate | None
     unused_seeds: tuple[int, ...] = ()
     data: tuple[str, ...] = ()
@@ -54,10 +54,10 @@ class PlanCheck:
     @property
     def can_run(self) -> bool:
         """Whether at least one attack can run."""
-        return any(one.able for one in self.attacks)
+        return any(one.able_count for one in self.attacks)
 
     def lines(self) -> Iterator[str]:
-        """Return everything in lines of plain text."""
+        """Yield all that was found out as lines of plain text."""
         yield from self.data
         arms = f"{len(self.arms)} arm{'s' if len(self.arms) != 1 else ''}"
         seeds = f"{self.seeds} seed{'s' if self.seeds != 1 else ''}"
@@ -77,19 +77,19 @@ class PlanCheck:
                 yield from _describe_outlook(one)
         if not self.can_run:
             yield "No attack can run."
-        yield from self.no_verdicts
+        yield from self.missing_verdicts
         if self.cost is not None:
             yield from self.cost.lines()
 
 
 def _describe_outlook(one: AttackOutlook) -> Iterator[str]:
-    targets = f"{one.able} target{'s' if one.able != 1 else ''}"
-    if one.able:
+    targets = f"{one.able_count} target{'s' if one.able_count != 1 else ''}"
+    if one.able_count:
         yield f"  runs     {one.attack}: {one.question}, {targets}"
     for reason, count in one.missing:
-        about = f" ({count} of the targets)" if one.able else ""
+        about = f" ({count} of the targets)" if one.able_count else ""
         yield f"  refused  {one.attack}{about}: needs {reason}"
-    if not one.able and not one.missing:
+    if not one.able_count and not one.missing:
         yield f"  refused  {one.attack}: there is no target"
 
 
@@ -102,30 +102,33 @@ def check_plan(
         plan: the plan.
         resources: where the data are, and the compute resources of the audit.
         recording: folder of the recording to audit; None = a simulation.
-        with_estimate: whether to measure attacks for an estimate of the cost.
+        with_estimate: whether to estimate the cost; attacks are then run on one target to
+            measure them.
 
     Raises:
-        AuditError: as the audit itself would, if it could not begin.
+        AuditError: if an audit of the plan could not begin, with the same message.
 
     """
     facts = None if recording is None else read_checked_recording(recording)
     if facts is None:
         refuse_plan_without_split(plan)
     audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
-    given = None if recording is None else check_recording(plan, audit_inputs, recording)
-    planned = planned_audit(plan, audit_inputs, given)
+    checked = None if recording is None else check_recording(plan, audit_inputs, recording)
+    planned = planned_audit(plan, audit_inputs, checked)
     runs, seen = planned.program.runs, planned.views[0].seen
-    fit = DataFit() if given is None else check_data(given, seen.transcript)
+    fit = DataFit() if checked is None else check_data(checked, seen.transcript)
     if facts is not None and not facts.has_truth:
-        no_verdicts: tuple[str, ...] = (NO_TRUTH,)
+        missing_verdicts: tuple[str, ...] = (NO_TRUTH,)
     else:
-        no_verdicts = describe_missing_verdicts(plan, None if facts is None else facts.clients)
+        missing_verdicts = describe_missing_verdicts(
+            plan, None if facts is None else facts.clients
+        )
     return PlanCheck(
         tuple(dict.fromkeys(run.name for run in runs)),
         len({run.seed for run in runs}),
         0 if facts is not None else len(runs),
         tuple(outlook for view in planned.views for outlook in view.outlooks()),
-        no_verdicts,
+        missing_verdicts,
         measure_audit(planned, audit_inputs).estimate() if with_estimate else None,
         () if facts is None else plan.seeds[1:],
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
