@@ -71,6 +71,32 @@ def test_a_dead_server_is_replaced_and_a_new_one_imports_what_workers_need() -> 
     processes.stop_idle(1)
 
 
+IDLE = """
+from overheard.learning.workers import processes
+
+processes.acquire(1)._starting.join()
+"""
+
+
+def test_nothing_is_imported_from_the_current_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "of a stranger"
+    folder.mkdir()
+    for module in ("torch", "multiprocessing", "overheard"):
+        (folder / f"{module}.py").write_text("print('imported')")
+    script = tmp_path / "script.py"
+    script.write_text(IDLE)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, script],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        env=environment,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 ENDLESS = """
 import torch
 from overheard.learning.workers import processes
