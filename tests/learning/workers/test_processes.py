@@ -200,6 +200,67 @@ def test_a_script_needs_no_guard_but_its_own_builder_is_refused(tmp_path):
     assert "PlanError: model: it cannot be sent" in done.stderr
 
 
+FORK = """
+import os
+import sys
+import torch
+from overheard.core.errors import PlanError
+from overheard.learning.workers import processes, starter
+
+workers = processes.acquire(1)
+workers._starting.join()
+workers.release()
+if not os.fork():
+    starter.start_for(2)
+    try:
+        processes.acquire(1)
+    except PlanError as error:
+        print(error, flush=True)
+    sys.exit()
+os.wait()
+print(workers._context.workers[0].exitcode)
+"""
+
+
+@pytest.mark.slow
+def test_a_fork_neither_uses_nor_ends_the_workers(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(FORK)
+    done = subprocess.run(
+        [sys.executable, path], check=True, capture_output=True, text=True, timeout=60
+    )
+    refusal, exit_code = done.stdout.splitlines()
+    assert "no fork of a process that had workers" in refusal
+    assert exit_code == "None"
+
+
+THREAD = """
+import threading
+import torch
+from overheard.core.errors import PlanError
+from overheard.learning.workers import processes
+
+def use_workers():
+    threading.main_thread().join()
+    try:
+        processes.acquire(1)
+    except PlanError as error:
+        print(error)
+
+threading.Thread(target=use_workers).start()
+"""
+
+
+@pytest.mark.slow
+def test_refuses_workers_once_the_main_thread_has_ended(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(THREAD)
+    done = subprocess.run(
+        [sys.executable, path], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert "whose main thread has not ended" in done.stdout
+
+
 def test_uses_a_new_pool_of_the_same_size():
     start = start_of(MLP, torch.float32)
     for sign in (1, -1):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 from multiprocessing import current_process
 from pathlib import Path
-from threading import Thread
+from threading import Thread, main_thread
 from typing import final
 
 import torch
@@ -60,8 +60,17 @@ WorkerOutput = Mapping[str, Array] | WorkerFailure
 
 
 def are_supported() -> bool:
-    """Return whether worker processes are supported here: not on Windows, nor in a daemon."""
-    return os.name == "posix" and not current_process().daemon
+    """Return whether worker processes are supported here.
+
+    They are not on Windows, in a daemon, in a fork of a process that had workers, or once the
+    main thread has ended: the standard library then starts none.
+    """
+    return (
+        os.name == "posix"
+        and not current_process().daemon
+        and not starter.is_in_fork()
+        and main_thread().is_alive()
+    )
 
 
 def are_ready(workers: int) -> bool:
@@ -121,7 +130,8 @@ def acquire(workers: int) -> "WorkerPool":
     if not are_supported():
         raise PlanError(
             "engine: 'processes' needs Linux or macOS, and a process that is no daemon of "
-            "multiprocessing; choose 'auto' or 'sequential'"
+            "multiprocessing and no fork of a process that had workers, and whose main thread "
+            "has not ended; choose 'auto' or 'sequential'"
         )
     worker_pool = _IDLE.pop(workers, None)
     if worker_pool is not None and worker_pool.import_path != import_path():
@@ -267,7 +277,7 @@ class WorkerPool:
         self._executor = ProcessPoolExecutor(
             self._size, self._context, prepare_worker, (cores,)
         )
-        self._end = weakref.finalize(self, _end, self._executor, self._context)
+        self._end = weakref.finalize(self, _end, self._executor, self._context, os.getpid())
         self._starting = Thread(
             target=_start_workers, args=(self._executor, self._size), daemon=True
         )
@@ -425,8 +435,10 @@ def _start_workers(executor: ProcessPoolExecutor, workers: int) -> None:
         wait([executor.submit(os.getpid) for _ in range(workers)])
 
 
-def _end(executor: ProcessPoolExecutor, context: WorkerContext) -> None:
-    """Kill the workers, and wait for them."""
+def _end(executor: ProcessPoolExecutor, context: WorkerContext, owner: int) -> None:
+    """Kill the workers, and wait for them; a fork of their owner leaves them alone."""
+    if os.getpid() != owner:
+        return
     for worker in context.workers:
         with suppress(AttributeError, ValueError):  # It has not started, or ended long ago.
             worker.kill()

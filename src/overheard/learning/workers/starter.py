@@ -51,10 +51,21 @@ def start(modules: Sequence[str] = ()) -> None:
         modules: what workers will need beside torch; a new server imports them once for all.
 
     """
+    if is_in_fork():
+        return
+    _STARTED_BY[:] = [os.getpid()]
     if sys.platform == "linux":
         with _starting():
             forkserver.set_forkserver_preload([NEEDED, *modules])
             forkserver.ensure_running()
+
+
+def is_in_fork() -> bool:
+    """Return whether this process is a fork of one that had started the fork server.
+
+    It knows the server and the workers of that process, but can neither use nor replace them.
+    """
+    return _STARTED_BY not in ([], [os.getpid()])
 
 
 def start_for(workers: int | None, modules: Sequence[str] = ()) -> None:
@@ -92,6 +103,9 @@ class WorkerContext(StartContext):
         self.workers.append(_Worker(**settings))
         return self.workers[-1]
 
+
+_STARTED_BY: list[int] = []
+"""ID of the process that started the fork server."""
 
 _STARTING = RLock()
 """Held while a process starts."""
