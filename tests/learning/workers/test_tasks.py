@@ -55,6 +55,16 @@ def test_gives_up_a_task_that_kills_every_worker(tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_gives_up_a_task_that_kills_every_worker_though_others_are_done(tmp_path) -> None:
+    jobs = tasks(DiesAtFirst(str(tmp_path), 99), *[Scaled(1.0)] * 500)
+    finished = []
+    with pytest.raises(WorkerError, match=r"died .exit code -9.*fewer workers"):
+        finished.extend(processes.acquire(2).run_tasks(jobs))
+    assert len(list(tmp_path.iterdir())) == RETRIES + 1
+    assert next(jobs, None)
+
+
+@pytest.mark.slow
 def test_raises_the_original_error_of_a_job() -> None:
     with pytest.raises(PlanError, match="change the plan"):
         done(Refuses())

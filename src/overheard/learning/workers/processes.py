@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -50,7 +50,7 @@ MIN_SAVED_SECONDS = 0.5
 which the caller continues to train; then they stay for the following rounds."""
 
 RETRIES = 3
-"""Retries of tasks after a worker died, unless a task was finished in between."""
+"""Retries of a task during which a worker died."""
 
 TASKS_PER_WORKER = 2
 """Pending tasks per worker, so that no worker waits for the caller."""
@@ -217,7 +217,7 @@ class WorkerPool:
         A caller that stops before the last result, also by Ctrl-C, ends the workers.
 
         Raises:
-            WorkerError: if workers died repeatedly, and no task was finished in between.
+            WorkerError: if a worker died in every attempt at one task.
 
         """
         finished = False
@@ -325,7 +325,9 @@ class _TaskRun:
         self._pool = pool
         self._pending: dict[Future[WorkerOutput], tuple[int, WorkerTask]] = {}
         self._able = True
-        self._deaths = 0
+        # By the number of the task. A death counts for all pending ones, as nobody knows whose
+        # it was.
+        self._deaths = Counter[int]()
 
     def run(self, tasks: Iterable[tuple[int, WorkerTask]]) -> Iterator[TaskResult]:
         """Run numbered tasks, and yield results as they finish."""
@@ -356,14 +358,13 @@ class _TaskRun:
                 except BrokenProcessPool:
                     again.append((number, task))
                     continue
-                self._deaths = 0
                 self._able &= isinstance(output, Mapping)
                 yield TaskResult(
                     number, _tensors(output) if isinstance(output, Mapping) else task.run()
                 )
             if again:
-                self._deaths += 1
-                if self._deaths > RETRIES:
+                self._deaths.update(number for number, _ in again)
+                if any(self._deaths[number] > RETRIES for number, _ in again):
                     raise self._pool.death_error("doing a task")
                 self._pending |= {self._pool.submit(task): (n, task) for n, task in again}
 
