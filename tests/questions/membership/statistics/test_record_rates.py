@@ -33,6 +33,16 @@ def test_pools_the_members_of_all_clients() -> None:
     assert rates.true_positive_rates == {"tpr_at_1_percent": estimate_proportion(3.0, 6)}
 
 
+def test_a_rate_is_that_of_the_runs_with_enough_non_members() -> None:
+    # Canaries are assigned at random, so that one run may have fewer non-members than another.
+    rated, other = finding(0, [1.0] * 4, [0.0] * 2, 0.25), finding(0, [1.0], [0.0], seed=1)
+    for findings in ([rated, other], [other, rated]):
+        rates = estimate_record_rates(findings)
+        assert rates.true_positive_rates == {"tpr_at_1_percent": estimate_proportion(1.0, 4)}
+        assert rates.false_positive_rates == {"tpr_at_1_percent": estimate_proportion(0.02, 2)}
+        assert (rates.members, rates.non_members) == (5, 3)
+
+
 def test_accuracy_weighs_members_and_non_members_equally() -> None:
     # Three of four members are above 0; neither of two non-members is, as 0 is not above 0.
     rates = estimate_record_rates([finding(0, [1.0, 2.0, 3.0, -1.0], [0.0, -1.0])])

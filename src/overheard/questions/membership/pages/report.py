@@ -100,11 +100,16 @@ def _true_positive_sentences(
         for rate, name in scored
     ]
     rate, name = scored[-1]
+    # Runs with few canaries outside have no such rate.
+    rated = [
+        finding
+        for finding in attack_result.findings
+        if any(score.name == name for score in finding.scores)
+    ]
     return (
         f"The attack finds {' and '.join(shares)}.",
-        f"With {rates.non_members:,} non-members, the 95{SPACE}% interval of the "
-        f"{_rate_text(rate)} "
-        "false positive rate is "
+        f"With {estimate_record_rates(rated).non_members:,} non-members, the 95{SPACE}% "
+        f"interval of the {_rate_text(rate)} false positive rate is "
         f"{MEASURES[name].format_interval(rates.false_positive_rates[name])}.",
     )
 

@@ -24,11 +24,11 @@ class RecordRates:
     fixed; `false_positive_rates` gives the uncertainty of the false positive rate there.
 
     Args:
-        true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, if it was
-            scored.
-        false_positive_rates: by the same names, the false positive rate at the threshold. The
-            threshold fixes its value in the sample; with few non-members the population value
-            is uncertain.
+        true_positive_rates: true positive rate by name in `FALSE_POSITIVE_RATES`, over the
+            findings that have this score. In other runs, fewer canaries may be non-members.
+        false_positive_rates: by the same names, the false positive rate at the threshold, over
+            the runs of these findings. The threshold fixes its value in the sample; with few
+            non-members the population value is uncertain.
         accuracy: the mean of the shares of members and non-members classified correctly, with
             scores above 0 as members. The interval combines one of each, at half the error
             each, so it is conservative.
@@ -70,14 +70,23 @@ def estimate_record_rates(findings: Sequence[Finding]) -> RecordRates:
     hits = sum(float((scores > 0).sum()) for scores in member_scores)
     # For each non-member, the share of targets for which it is classified correctly.
     correct = sum(float((run <= 0).mean(0).sum()) for run in non_member_scores)
-    names = {score.name for score in findings[0].scores}
-    rates = {name: rate for rate, name in FALSE_POSITIVE_RATES if name in names}
+    true_positive_rates, false_positive_rates = dict[str, Estimate](), dict[str, Estimate]()
+    for rate, name in FALSE_POSITIVE_RATES:
+        scored = [
+            (score.value, len(scores), finding.cell.seed)
+            for finding, scores in zip(findings, member_scores, strict=True)
+            for score in finding.scores
+            if score.name == name
+        ]
+        if scored:
+            shares, sizes, seeds = zip(*scored, strict=True)
+            found = float(np.dot(shares, sizes))
+            true_positive_rates[name] = estimate_proportion(found, sum(sizes))
+            compared = sum(len(runs[seed][0]) for seed in set(seeds))
+            false_positive_rates[name] = estimate_proportion(rate * compared, compared)
     return RecordRates(
-        {name: _true_positive_rate(findings, member_scores, name) for name in rates},
-        {
-            name: estimate_proportion(rate * non_members, non_members)
-            for name, rate in rates.items()
-        },
+        true_positive_rates,
+        false_positive_rates,
         _mean_of_two(
             estimate_proportion(hits, members, half),
             estimate_proportion(correct, non_members, half),
@@ -93,16 +102,6 @@ def _scores_of(finding: Finding, kind: int) -> NDArray[np.float64]:
         np.array(finding.true_numbers) == kind
     ]
     return scores
-
-
-def _true_positive_rate(
-    findings: Sequence[Finding], member_scores: Sequence[NDArray[np.float64]], name: str
-) -> Estimate:
-    shares = [
-        score.value for finding in findings for score in finding.scores if score.name == name
-    ]
-    sizes = [len(scores) for scores in member_scores]
-    return estimate_proportion(float(np.dot(shares, sizes)), sum(sizes))
 
 
 def _mean_of_two(one: Estimate, other: Estimate) -> Estimate:
