@@ -72,9 +72,14 @@ def test_a_dead_server_is_replaced_and_a_new_one_imports_what_workers_need() -> 
 
 
 IDLE = """
+import sys
+from pathlib import Path
 from overheard.learning.workers import processes
 
-processes.acquire(1)._starting.join()
+sys.path.append(Path("skipped by Python"))
+workers = processes.acquire(1)
+workers._starting.join()
+print(workers._context.workers[0].is_alive())
 """
 
 
@@ -94,7 +99,7 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path: Path) -> None:
         env=environment,
         text=True,
     )
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 ENDLESS = """

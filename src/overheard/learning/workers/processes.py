@@ -80,7 +80,9 @@ def are_ready(workers: int) -> bool:
     """
     if workers not in _IDLE and _are_worthwhile(workers):
         _IDLE[workers] = WorkerPool(workers)
-    return workers in _IDLE and _IDLE[workers].is_ready()
+    # Another thread may acquire it meanwhile.
+    worker_pool = _IDLE.get(workers)
+    return worker_pool is not None and worker_pool.is_ready()
 
 
 def record_saving(seconds: float, workers: int) -> None:

@@ -41,7 +41,12 @@ NEEDED = "overheard.learning.workers.worker"
 
 def import_path() -> str:
     """Return the PYTHONPATH with which workers find the modules of this process."""
-    return os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return os.pathsep.join(path or os.getcwd() for path in _text_paths())
+
+
+def _text_paths() -> list[str]:
+    """Return `sys.path` without the objects that Python skips there, such as a `Path`."""
+    return [path for path in sys.path if isinstance(path, str)]
 
 
 def start(modules: Sequence[str] = ()) -> None:
@@ -124,6 +129,8 @@ def _starting() -> Iterator[None]:
         _STARTING,
         _changed(os.environ, added),
         _changed(vars(sys.modules["__main__"]), hidden),
+        # The code that starts the fork server names them, and can name texts only.
+        _changed(vars(sys), {"path": _text_paths()}),
     ):
         # Its start would allow Ctrl-C again.
         resource_tracker.ensure_running()
