@@ -30,7 +30,6 @@ from overheard.auditing.recording import (
 from overheard.auditing.subject import recorded_subject
 from overheard.consistency.check import RecordingCheck
 from overheard.consistency.proof import Reason, RecordingProof
-from overheard.consistency.statement import state_step
 from overheard.core.errors import TranscriptError
 from overheard.core.parties import Party
 from overheard.findings.audit import Audit
@@ -223,8 +222,7 @@ class RoundAttacker:
     def _prove(self, checked: CheckedRecording) -> RecordingProof:
         """Check the rounds so far; each but the last, which may still change, is read once."""
         if self._check is None:
-            accept = self._inputs.plan.recording.accept or ""
-            self._check = RecordingCheck(state_step(checked.manifest, accept))
+            self._check = RecordingCheck(checked.step)
         last = count_committed_rounds(self._recording) - 1
         for number in range(self._rounds_checked, last):
             self._check.add(read_round(self._recording, number))
