@@ -230,6 +230,13 @@ def test_observers_are_numbered_in_the_order_of_the_plan(tmp_path: Path):
     assert written.remaining_names == ("bern",)
 
 
+def test_pseudonyms_of_a_simulation_are_no_names(tmp_path: Path):
+    content = document(refusals=[refusal(target="anon/0-1")], is_recorded=False)
+    written, found = released(tmp_path / "audit", content)
+    assert found.refusals[0].target == "anon/0-1"
+    assert written.remaining_names == ()
+
+
 def test_refuses_changed_findings_and_folders_of_others(tmp_path: Path):
     write_document(tmp_path, document())
     with pytest.raises(OutputError, match=r"digests\.json: there is no such file"):

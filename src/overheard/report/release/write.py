@@ -113,7 +113,9 @@ def write_release(
     write_digests(out, contents, is_private=False)
     _write_evidence(folder, out, today)
     names = client_names(found, claims)
-    kept = () if settings.with_names else _remaining(names, text)
+    # In a simulation, names are numbers.
+    is_kept = settings.with_names or not found.is_recorded
+    kept = () if is_kept else _remaining(names, text)
     return WrittenRelease(out, released.left_out, kept)
 
 
