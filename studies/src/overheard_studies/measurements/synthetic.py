@@ -20,11 +20,13 @@ from overheard.questions.same_sender.statistics.re_paired_senders import linkage
 from overheard.questions.shift.question import flipped_fits
 from overheard.statistics.estimate import FEWEST_RUNS, are_below, estimate_strongest
 from overheard.statistics.judgement import VERDICT_LEVEL
-from overheard.statistics.permutation_test import adjusted_p_values
-from overheard.statistics.permutation_test import group_by_runs
-from overheard.statistics.permutation_test import re_drawn_runs
-from overheard.statistics.permutation_test import re_pair_runs
-from overheard.statistics.permutation_test import re_pair_units
+from overheard.statistics.permutation_test import (
+    adjusted_p_values,
+    group_by_runs,
+    re_drawn_runs,
+    re_pair_runs,
+    re_pair_units,
+)
 from overheard.statistics.run_means import estimate_mean
 
 Kind = Literal["shares", "people", "linkage", "records", "shift"]
