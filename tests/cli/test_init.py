@@ -210,7 +210,7 @@ def test_a_check_prints_lines_or_json(overheard: Command, plan: Path):
     assert "runs     bias_inversion: label_shares, 3 targets" in said.out
     told = json.loads(overheard("plan", "check", plan, "--no-estimate", "--json").out)
     assert told["runs"] == 1
-    assert told["attacks"][0]["able"] == 3
+    assert told["attacks"][0]["able_count"] == 3
 
 
 def test_a_check_of_a_plan_in_which_nothing_can_run_fails(overheard: Command, plan: Path):
