@@ -49,10 +49,6 @@ from tests.auditing.conftest import audit_here
 from tests.auditing.plans import DATA, NO_DEFENSE, TINY, TRAINING, replace_tables
 from tests.pretended_device import pretended_device
 
-CALLS: list[tuple[str, tuple[int, ...]]] = []
-"""Which attack was asked about which rounds."""
-
-
 TOLD = "ArithmeticError: the matrix is singular"
 
 

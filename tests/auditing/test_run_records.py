@@ -10,8 +10,6 @@ import torch
 import overheard
 from overheard.archive.manifest import DefenseRecord, Manifest
 from overheard.archive.requested_rounds import RequestedRounds
-from overheard.archive.run_time import read_run_time
-from overheard.auditing.audited_run import core_seconds
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.run_records import recorded_defenses, recorded_run
 from overheard.auditing.score import COLUMNS, MAX_ROWS, ScoredClaims, score
@@ -276,20 +274,3 @@ def test_a_table_escapes_names_and_stays_small():
     assert "<i>" not in page
     assert page.count("<tr>") == MAX_ROWS + 1
     assert "3 more rows" in page
-
-
-LINUX = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="the system does not tell of processes"
-)
-
-
-def wall(folder: Path) -> float:
-    seconds = read_run_time(folder)
-    assert seconds is not None
-    return seconds.wall
-
-
-def busy() -> float:
-    taken = core_seconds()
-    assert taken is not None
-    return taken

@@ -87,9 +87,6 @@ def test_lists_every_mistake_of_a_plan(overheard: Command, plan: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-IID = '[data.split]\nkind = "dirichlet"\nalpha = 0.5\n'
-
-
 def test_refuses_a_missing_data_set(overheard: Command, plan: Path, tmp_path: Path):
     edited(plan, 'kind = "digits"', 'kind = "wisdm"')
     (tmp_path / "data").mkdir()

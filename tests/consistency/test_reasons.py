@@ -43,13 +43,6 @@ def krum(updates: Sequence[Update]) -> Model:
     return updates[2].delta
 
 
-def signs_of_majority(updates: Sequence[Update]) -> Model:
-    """Between the replies, but no statistic of the list."""
-    return {
-        name: 0.5 * one + 0.2 * one.abs() * one.sign() for name, one in median(updates).items()
-    }
-
-
 def hidden_weights(updates: Sequence[Update]) -> Model:
     weights = torch.linspace(0.1, 0.4, len(updates))
     weights = weights / weights.sum()

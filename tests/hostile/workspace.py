@@ -137,8 +137,6 @@ observers = ["server"]
 attacks = ["bias_inversion"]
 """
 
-ENTRY_POINTS = "[overheard.attacks]\nreceived = plugin_code:Received\n"
-
 
 def build(folder: Path) -> Path:
     """Make all inputs in a folder; return it."""

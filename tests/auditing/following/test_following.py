@@ -125,9 +125,6 @@ def test_refuses_a_damaged_round(tmp_path: Path) -> None:
 PLAN = "# overheard 1\n# recording {}\na = 1\n"
 
 
-OTHER_PLAN = "# overheard 1\n# recording {}\na = 2\n"
-
-
 @pytest.fixture
 def growing(recording: Path, tmp_path: Path) -> GrowingCopy:
     """The first two rounds of a recording."""

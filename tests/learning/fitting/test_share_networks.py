@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from overheard.core.seeds import Seed
@@ -13,8 +11,6 @@ from overheard.learning.fitting.share_network import (
     kl_divergence,
     predict_shares,
 )
-from overheard.questions.label_shares.attacks.ldia import build_ldia_network
-from overheard.questions.label_shares.attacks.whispers import TemporalAttention
 
 
 def linear() -> nn.Module:
@@ -74,50 +70,3 @@ def test_divergence_is_the_mean_in_nats():
     assert float(kl_divergence(torch.zeros(2, 2), shares)) == pytest.approx(
         0.6931 / 2, abs=1e-4
     )
-
-
-def convolutions(network: nn.Module) -> list[nn.Conv2d]:
-    return [module for module in network if isinstance(module, nn.Conv2d)]
-
-
-def linear_inputs(network: nn.Module) -> list[int]:
-    return [module.in_features for module in network if isinstance(module, nn.Linear)]
-
-
-def test_ten_rounds_of_ten_classes_and_64_features_use_both_convolutions():
-    # 640 / 10 = 64: ratio 60, kernel 5 x 300. Rounds: (10 + 10 - 5) // 4 + 1 = 4, pooled 2,
-    # pooled 1. Width: (640 + 10 - 300) // 4 + 1 = 88, pooled 44, pooled 22. 192 * 22 = 4224.
-    network = build_ldia_network(10, 640, 10)
-    assert [one.kernel_size for one in convolutions(network)] == [(5, 300), (5, 5)]
-    assert linear_inputs(network) == [4224, 512, 64]
-
-
-@given(st.integers(1, 12), st.integers(2, 300), st.integers(2, 5))
-def test_returns_logits_for_every_size_of_image(rounds, width, classes):
-    network = build_ldia_network(rounds, width, classes)
-    with torch.no_grad():
-        assert network(torch.zeros(2, rounds, width)).shape == (2, classes)
-
-
-STATES = torch.tensor([[[0.0, 1.0], [0.5, -1.0], [1.0, 3.0]]])
-
-
-@pytest.fixture
-def attention() -> TemporalAttention:
-    """W = identity, b = 0."""
-    attention = TemporalAttention(2)
-    with torch.no_grad():
-        attention.bend.weight.copy_(torch.eye(2))
-        attention.bend.bias.zero_()
-    return attention
-
-
-def test_states_are_weighted_by_the_softmax_of_their_scores(attention):
-    # v = (1, 0): e = tanh(0), tanh(0.5), tanh(1) = 0, 0.46212, 0.76159; e^e = 1, 1.58743,
-    # 2.14169, sum 4.72912; weights 0.21146, 0.33567, 0.45287.
-    # c = (0.33567 / 2 + 0.45287, 0.21146 - 0.33567 + 3 * 0.45287) = (0.62071, 1.23441).
-    with torch.no_grad():
-        attention.score.weight.copy_(torch.tensor([[1.0, 0.0]]))
-        torch.testing.assert_close(
-            attention(STATES), torch.tensor([[0.62071, 1.23441]]), atol=1e-4, rtol=0
-        )
