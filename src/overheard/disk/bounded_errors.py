@@ -1,6 +1,7 @@
 """Keeps the errors of a document few, as a million wrong items would fill the memory.
 
-An error takes a kilobyte, and a wrong item of a list two bytes of the file.
+An error takes a kilobyte, and a wrong item of a list two bytes of the file. Pydantic can end
+tables early from version 2.12 on.
 """
 
 from typing import Any
