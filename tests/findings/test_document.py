@@ -217,7 +217,41 @@ INVALID_RUN = {
     ),
 }
 
+
+def joint_claim(*targets: object, target: str = "cohort") -> JsonObject:
+    names = {"observers": ["client/0"], "target": target, "targets": [*targets]}
+    return {**names, "scores": []}
+
+
 INVALID: dict[str, tuple[JsonObject, str]] = {
+    "a joint claim about one client twice": (
+        document(findings=[joint_claim("client/1", "client/1")]),
+        "the file is damaged: 'targets' has a value twice",
+    ),
+    "a joint claim about the server": (
+        document(findings=[joint_claim("client/1", "server")]),
+        "'targets' names server, which is no client under attack",
+    ),
+    "a joint claim about an observer": (
+        document(findings=[joint_claim("client/1", "client/0")]),
+        "'targets' names client/0, which is no client under attack",
+    ),
+    "a joint claim about no name of a client": (
+        document(findings=[joint_claim("client/1", "../x")]),
+        "the party name '../x' must have the form",
+    ),
+    "a joint claim about one client": (
+        document(findings=[joint_claim("client/1")]),
+        "'targets' names clients of a claim that is not about several",
+    ),
+    "a joint claim that is about a single target": (
+        document(findings=[joint_claim("client/1", "client/2", target="client/1")]),
+        "'targets' names clients of a claim that is not about several",
+    ),
+    "a joint claim about a number": (
+        document(findings=[joint_claim("client/1", 2)]),
+        "must be lists of names",
+    ),
     "another format": (document(format="figures"), "format is not"),
     "no format": ({"version": 1}, "format is not"),
     "an earlier version": (

@@ -175,9 +175,10 @@ def parse_json(
         )
     except RecursionError as failure:
         raise _damaged(place, error, "it is nested too deeply") from failure
+    except (json.JSONDecodeError, UnicodeDecodeError) as failure:
+        raise _damaged(place, error, f"it is no JSON ({failure})") from failure
     except (ValueError, MemoryError) as failure:
-        reason = str(failure) or type(failure).__name__
-        raise _damaged(place, error, f"it is no JSON ({reason})") from failure
+        raise _damaged(place, error, str(failure) or type(failure).__name__) from failure
 
 
 def parse_python(text: str) -> ast.Module:
