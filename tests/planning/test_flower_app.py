@@ -51,6 +51,13 @@ def test_refuses_a_folder_without_an_app(tmp_path: Path, content: str):
         read_flower_app(tmp_path)
 
 
+def test_refuses_a_folder_in_place_of_a_source_file(tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "mine" / "task.py").mkdir(parents=True)
+    with pytest.raises(PlanError, match=r"task\.py cannot be read"):
+        read_flower_app(tmp_path)
+
+
 def test_refuses_an_app_with_too_much_code_to_parse(tmp_path: Path):
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     (tmp_path / "mine").mkdir()

@@ -124,11 +124,14 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
 
 
 def _source_paths(package: Path) -> list[Path]:
-    """Return the source files of a package, sorted, up to the most that are read."""
+    """Return what a package names as source files, sorted, up to the most that are read.
+
+    A folder with such a name is among them, so that reading it is refused.
+    """
     found = [
         folder / name
-        for folder, _, files in islice(walk_folders(package), MOST_FILES)
-        for name in files
+        for folder, folders, files in islice(walk_folders(package), MOST_FILES)
+        for name in (*folders, *files)
         if name.endswith(".py")
     ]
     return sorted(found)
