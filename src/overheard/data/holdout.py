@@ -13,11 +13,14 @@ from overheard.data.draws import apportion
 HOLDOUT_SHARE = 0.2
 """Share of the examples that is held out if a data set has no test part."""
 
+FEWEST_OF_USER = 3
+"""The fewest examples of a user of which a fifth is an example, rounded."""
+
 
 def hold_out_stratified(
     strata: Int[Tensor, " examples"], held_out: int, seed: Seed
 ) -> Bool[Tensor, " examples"]:
-    """Mark `held_out` random examples, in proportion from each stratum (label or user)."""
+    """Mark `held_out` random examples, in proportion from each stratum, such as a label."""
     sizes = strata.bincount()
     quota = apportion(sizes.double(), held_out)
     order = torch.randperm(len(strata), generator=seed.generator())
@@ -25,9 +28,17 @@ def hold_out_stratified(
 
 
 def hold_out_fifth(
-    labels: Int[Tensor, " examples"], seed: Seed, path: Path
+    labels: Int[Tensor, " examples"],
+    users: Int[Tensor, " examples"] | None,
+    seed: Seed,
+    path: Path,
 ) -> Bool[Tensor, " examples"]:
     """Mark a random fifth of the examples of a file, in proportion from each label.
+
+    With users, it is a fifth of each user's examples, rounded, and in proportion from each
+    label as far as that goes. So users with equally many examples keep equally many: how many
+    they keep says nothing of who they are. The examples of users with one or two are held out
+    by label alone.
 
     Raises:
         DataError: if there are too few examples to hold any out.
@@ -38,7 +49,22 @@ def hold_out_fifth(
         raise DataError(
             f"{path} has {len(labels)} examples, too few to hold out a test set: give 3 or more"
         )
-    return hold_out_stratified(labels, held_out, seed.child("held out"))
+    is_held_out = hold_out_stratified(labels, held_out, seed.child("held out"))
+    if users is None:
+        return is_held_out
+    sizes = users.bincount()
+    by_label = users[is_held_out].bincount(minlength=len(sizes))
+    quota = torch.where(sizes < FEWEST_OF_USER, by_label, _fifths(sizes))
+    order = torch.randperm(len(users), generator=seed.child("of users").generator())
+    # Those that were chosen by label come first.
+    order = order[(~is_held_out[order]).long().argsort(stable=True)]
+    return _mark_first(users[order], quota)[order.argsort()]
+
+
+def hold_out_of_users(users: Int[Tensor, " examples"], seed: Seed) -> Bool[Tensor, " examples"]:
+    """Mark a random fifth of each user's examples, rounded."""
+    order = torch.randperm(len(users), generator=seed.generator())
+    return _mark_first(users[order], _fifths(users.bincount()))[order.argsort()]
 
 
 def hold_out_latest(
@@ -48,6 +74,11 @@ def hold_out_latest(
     order = time.argsort(descending=True, stable=True)
     quota = (users.bincount() * HOLDOUT_SHARE).floor().long()
     return _mark_first(users[order], quota)[order.argsort()]
+
+
+def _fifths(sizes: Int[Tensor, " users"]) -> Int[Tensor, " users"]:
+    """Return a fifth of each size, rounded."""
+    return (sizes * HOLDOUT_SHARE).round().long()
 
 
 def _mark_first(

@@ -9,7 +9,7 @@ import torch
 
 from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import HOLDOUT_SHARE, hold_out_stratified
+from overheard.data.holdout import hold_out_of_users
 from overheard.data.reading.arrays import read_names, read_numbers, read_pixels
 from overheard.data.reading.folder import require_file
 from overheard.data.reading.images import LabelledImages, image_dataset
@@ -47,7 +47,7 @@ class OmniglotWriters(DataSource):
         users = torch.from_numpy(
             read_numbers(path, "user", below=len(user_names), examples=len(pixels))
         )
-        held_out = hold_out_stratified(users, round(HOLDOUT_SHARE * len(users)), HOLDOUT_SEED)
+        held_out = hold_out_of_users(users, HOLDOUT_SEED)
         test = held_out.numpy()
         dataset = image_dataset(
             LabelledImages(pixels[~test], labels[~test]),

@@ -14,7 +14,7 @@ from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.dataset import Dataset, DataSource
-from overheard.data.holdout import HOLDOUT_SHARE, hold_out_stratified
+from overheard.data.holdout import hold_out_of_users
 from overheard.data.reading.float_labels import standardise_numbers
 from overheard.data.reading.folder import require_file
 from overheard.data.reading.tables import (
@@ -102,9 +102,7 @@ class Wisdm(DataSource):
         table = read_table(path)
         require_columns(path, table, COLUMNS)
         users = categorical_column(path, table, "user")
-        is_test = hold_out_stratified(
-            users.numbers, round(HOLDOUT_SHARE * len(table)), HOLDOUT_SEED
-        )
+        is_test = hold_out_of_users(users.numbers, HOLDOUT_SEED)
         columns = _columns(self.axes)
         if self.task == "acceleration":
             columns = tuple(column for column in columns if column != RESULTANT)

@@ -64,20 +64,19 @@ class Provenance:
     def hold_out_fifth(
         self, labels: Int[Tensor, " examples"], seed: Seed, path: Path
     ) -> Bool[Tensor, " examples"]:
-        """Mark all examples of a random fifth of the records.
+        """Mark all examples of a random fifth of the records, see `holdout.hold_out_fifth`.
 
-        Records are chosen in proportion from each label. The label of a record is that of its
-        first example.
+        The label and the user of a record are those of its first example.
 
         Raises:
             DataError: if there are too few records to hold any out.
 
         """
         if self.records is None:
-            return hold_out_fifth(labels, seed, path)
-        _, first = np.unique(self.records.numpy(), return_index=True)
-        is_held_out = hold_out_fifth(labels[torch.from_numpy(first)], seed, path)
-        return is_held_out[self.records]
+            return hold_out_fifth(labels, self.users, seed, path)
+        first = torch.from_numpy(np.unique(self.records.numpy(), return_index=True)[1])
+        users = None if self.users is None else self.users[first]
+        return hold_out_fifth(labels[first], users, seed, path)[self.records]
 
 
 def read_provenance(
@@ -170,8 +169,8 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
     - `"times_train"`: the time of each, as numbers or ISO dates.
     - `"records_train"`: the number or name of the record from which each was cut.
 
-    Without a test part, a fifth of each label is held out; with records, a fifth of the
-    records, each with all its examples.
+    Without a test part, a fifth of each label is held out, with users a fifth of each user's
+    examples; with records, a fifth of the records, each with all its examples.
 
     Raises:
         DataError: if the arrays have another form.

@@ -151,7 +151,7 @@ def dataset_of_tensors(returned: object, reference: str, seed: Seed) -> Dataset:
         else:
             examples = without_classes(inputs, float_label_rows(labels))
             names = output_names(kind, examples.loss_labels.shape[1])
-        test = hold_out_fifth(examples.labels, seed, Path(reference))
+        test = hold_out_fifth(examples.labels, None, seed, Path(reference))
         task = Task(tuple(inputs.shape[1:]), names, kind=kind)
         notes = note_empty_classes(names, labels.numpy()) if task.has_classes else ()
         reading = DataReading(notes=notes)

@@ -123,8 +123,9 @@ def load_table(
 ) -> Dataset:
     """Load the data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
 
-    Classes, users and values of attributes are named as written. Classes are numbered in the
-    order of their names. Missing numbers are replaced by the training mean of their column.
+    With users, it is a fifth of each user's rows. Classes, users and values of attributes are
+    named as written. Classes are numbered in the order of their names. Missing numbers are
+    replaced by the training mean of their column.
     Times become ranks.
 
     Raises:
@@ -151,7 +152,7 @@ def load_table(
     times = None
     if columns.time is not None:
         times = rank_times(path, columns.time, _time_cells(table.columns[columns.time]))
-    test = hold_out_fifth(labels.classes, seed, path)
+    test = hold_out_fifth(labels.classes, None if users is None else users.numbers, seed, path)
     inputs = _read_inputs(path, table, columns, settings, labels.classes, test)
     notes = [*table.notes, *labels.notes]
     for column in (*(() if users is None else (users,)), *attributes.values()):
