@@ -24,14 +24,17 @@ def user_dataset(
     test: Sequence[float] = (-1.0,),
     task: Task = TASK,
 ) -> Dataset:
-    """Return examples of these users; the single input of each is its own number, from 0."""
+    """Return examples of these users; the single input of each is its own number, from 0.
+
+    They are in the order of time, unless times are given.
+    """
     numbers = torch.arange(float(len(users))) if inputs is None else torch.tensor(inputs)
     return Dataset(
         Examples(numbers[:, None], torch.tensor(labels)),
         Examples(torch.tensor(test)[:, None], torch.zeros(len(test), dtype=torch.int64)),
         task,
         torch.tensor(users),
-        times=None if times is None else torch.tensor(times),
+        times=torch.arange(len(users)) if times is None else torch.tensor(times),
         records=None if records is None else torch.tensor(records),
     )
 

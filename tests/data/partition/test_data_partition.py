@@ -423,8 +423,6 @@ def test_a_client_holds_the_private_examples_of_the_user_that_it_stands_for() ->
         assert name == f"user {user}"
         prior = partition.run_users.known.prior_examples[name]
         assert set(users[list(numbers_of(prior))].tolist()) == {user}
-        # Without times, the first ones of the file are prior.
-        assert max(numbers_of(prior)) < int(partition.rows[0][number].min())
 
 
 def test_the_permutation_control_permutes_client_examples_and_nothing_else() -> None:

@@ -22,12 +22,16 @@ class KnownUserSettings(Settings):
         prior: how each user's examples are split into prior ones, which the attacker holds,
             and private ones, which clients hold.
             "random": at random.
-            "chronological": the earlier ones are prior; without times, by order of the file.
-            "chronological_within_labels": the earlier ones of each label are prior.
+            "chronological": the earlier ones are prior; without times, at random, since the
+            order of a file may be that of anything, such as of labels.
+            "chronological_within_labels": the earlier ones of each label are prior, as many as
+            in a random split.
             "profile": at random, and the attacker pools all prior examples by label. It names
             label profiles in place of users. The profile of a client is the label that is most
             overrepresented in it compared with all clients.
-        share: share of each user's records that is prior, 0..1 exclusive.
+        share: share of each user's records that is prior, 0..1 exclusive. Nobody holds a random
+            share of the prior ones and of the private ones, up to 0.3 and drawn by user, so
+            that the number of one does not tell that of the other.
         records: the largest number of prior records per user; None = all. Chronological ones
             nearest to the private ones are taken, within labels in the same share per label.
         unseen: the number of clients whose users the attacker does not know.

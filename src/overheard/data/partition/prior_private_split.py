@@ -1,7 +1,7 @@
 """The split of each user's examples into prior and private ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -15,6 +15,9 @@ from overheard.core.split import Rows
 from overheard.data.content_hash import ContentHashes
 from overheard.data.dataset import Dataset
 from overheard.data.partition.known_user_settings import KnownUserSettings
+
+MOST_LEFT_OUT = 0.3
+"""The largest share of a user's prior and of its private records that nobody holds."""
 
 
 @final
@@ -50,6 +53,14 @@ def split_prior_private(
     the limit on records, and copies of private or test examples, are held by nobody. So
     clients hold the same examples whatever the limit.
 
+    Nothing but what users do may tie their prior examples to their private ones. All examples
+    of a user are split, and those that are not free are then left out of either part: if the
+    rest were split, chance in what is free would show in both. Nobody holds a random share of
+    each part, up to `MOST_LEFT_OUT` and drawn by user, or the number of prior examples would
+    tell that of private ones. Within labels, the number of a label is that of a random split,
+    since an exact share would make the label counts of both parts alike. Neither is needed for
+    label-matched users, whose counts are equal, nor for profiles, which are of no user.
+
     No prior example has the content of any private or test example, since the attacker would
     then hold what it is to infer. Such copies are 1 to 2 % of the prior examples of WISDM, and
     less than 0.1 % of whole blog posts. They are 1 to 2 % of the blogs' windows of ten words,
@@ -74,11 +85,12 @@ def split_prior_private(
     if users is None:
         raise PlanError("people: the data set names no users: choose one that does")
     splits = {
-        user: _split_user(dataset, rows, known_users, seed.child("user", user))
-        for user, rows in _rows_by_user(dataset, users, free).items()
+        user: _split_user(dataset, rows, free, known_users, seed.child("user", user))
+        for user, rows in _rows_by_user(dataset, users, torch.ones_like(free)).items()
+        if bool(free[rows].any())
     }
-    private = free.clone()
-    private[_concatenate(split.prior for split in splits.values())] = False
+    private = torch.zeros_like(free)
+    private[_concatenate(split.private for split in splits.values())] = True
     held = torch.cat([contents.train[private], contents.test])
     is_allowed = ~torch.isin(contents.train, held)
     prior = {
@@ -115,19 +127,21 @@ def _rows_by_user(
 @final
 @dataclass(frozen=True, slots=True)
 class _UserSplit:
-    """The prior rows of one user.
+    """The prior and private rows of one user.
 
     Args:
-        prior: rows that are not private, in the order of `PriorPrivateSplit.prior`.
+        prior: rows that the attacker may know, in the order of `PriorPrivateSplit.prior`.
         records: the record of each of these rows.
         strata: these records, divided into strata: one per label, or a single one. If the
             number of records is limited, the same share of each stratum is taken, from its end.
+        private: rows that clients may hold.
 
     """
 
     prior: Rows
     records: Int[Tensor, " _rows"]
     strata: tuple[Int[Tensor, " _records"], ...]
+    private: Rows
 
     def known_rows(self, is_allowed: Bool[Tensor, " examples"], limit: int | None) -> Rows:
         """Return the prior rows that the attacker may know, of at most `limit` records."""
@@ -136,18 +150,41 @@ class _UserSplit:
         if limit is None:
             return rows
         parts = [stratum[torch.isin(stratum, records)] for stratum in self.strata]
-        # The same share of each stratum, from its end.
-        order = torch.cat(
-            [torch.arange(len(part), 0, -1) / max(1, len(part)) for part in parts]
-        )
-        selected = torch.cat(parts)[order.argsort(stable=True)[:limit]]
-        return rows[torch.isin(records, selected)]
+        return rows[torch.isin(records, torch.cat(_last_of_each(parts, limit)))]
 
 
 def _split_user(
+    dataset: Dataset,
+    rows: Rows,
+    free: Bool[Tensor, " examples"],
+    known_users: KnownUserSettings,
+    seed: Seed,
+) -> _UserSplit:
+    """Choose the prior and private records of a user.
+
+    Args:
+        dataset: the data set.
+        rows: all rows of the user, in chronological order.
+        free: marks the rows that may be assigned, records as a whole.
+        known_users: which records are prior ones.
+        seed: the seed of the choice.
+
+    """
+    split = _split_records(dataset, rows, known_users, seed)
+    kept = free[split.prior]
+    if bool(kept.any()) and bool(free[split.private].any()):
+        private = split.private[free[split.private]]
+        return replace(
+            split, prior=split.prior[kept], records=split.records[kept], private=private
+        )
+    # A user with few records may have none left on a side.
+    return _split_records(dataset, rows[free[rows]], known_users, seed)
+
+
+def _split_records(
     dataset: Dataset, rows: Rows, known_users: KnownUserSettings, seed: Seed
 ) -> _UserSplit:
-    """Choose the prior records of a user; `rows` are all its rows, in chronological order."""
+    """Split the records of these rows, which are in chronological order."""
     records = rows if dataset.records is None else dataset.records[rows]
     numbers, first = np.unique(records.numpy(), return_index=True)
     order = np.argsort(first)
@@ -156,17 +193,51 @@ def _split_user(
     if known_users.prior == "chronological_within_labels":
         # A record has the label of its first example.
         labels = dataset.train.labels[rows[torch.from_numpy(first[order])]]  # (records)
-    strata = []
+    generator, share = seed.generator(), known_users.share
+    shuffled = torch.randperm(len(ordered), generator=generator)
+    prior_labels = labels[shuffled[: _prior_count(len(ordered), share)]]
+    if known_users.prior in ("random", "profile") or dataset.times is None:
+        ordered, labels = ordered[shuffled], labels[shuffled]
+    has_exact_counts = known_users.per_label is not None or known_users.prior == "profile"
+    prior, private = list[Tensor](), list[Tensor]()
     for label in np.unique(labels.numpy()).tolist():
-        stratum = ordered[labels == label]
-        if known_users.prior in ("random", "profile"):
-            stratum = stratum[torch.randperm(len(stratum), generator=seed.generator())]
-        strata.append(stratum[: _prior_count(len(stratum), known_users.share)])
-    is_prior = torch.isin(records, torch.cat(strata))
+        stratum, count = ordered[labels == label], int((prior_labels == label).sum())
+        if has_exact_counts:
+            count = _prior_count(len(stratum), share)
+        prior.append(stratum[:count])
+        private.append(stratum[count:].flip(0))
+    if not has_exact_counts:
+        prior, private = (_thin_out(part, generator) for part in (prior, private))
+    is_prior = torch.isin(records, torch.cat(prior))
     ordered_prior = is_prior.nonzero().flatten()[
-        _order_by_stratum_position(records[is_prior], strata)
+        _order_by_stratum_position(records[is_prior], prior)
     ]
-    return _UserSplit(rows[ordered_prior], records[ordered_prior], tuple(strata))
+    return _UserSplit(
+        rows[ordered_prior],
+        records[ordered_prior],
+        tuple(prior),
+        rows[torch.isin(records, torch.cat(private))],
+    )
+
+
+def _thin_out(
+    strata: Sequence[Int[Tensor, " _records"]], generator: torch.Generator
+) -> list[Int[Tensor, " _records"]]:
+    """Leave out a random share of records, up to `MOST_LEFT_OUT`, from the start of each."""
+    count = sum(map(len, strata))
+    share = MOST_LEFT_OUT * float(torch.rand((), generator=generator))
+    return _last_of_each(strata, count - int(share * count))
+
+
+def _last_of_each(
+    strata: Sequence[Int[Tensor, " _records"]], count: int
+) -> list[Int[Tensor, " _records"]]:
+    """Return `count` of the records, the same share of each stratum, from its end."""
+    positions = torch.cat(
+        [torch.arange(len(stratum), 0, -1) / max(1, len(stratum)) for stratum in strata]
+    )
+    selected = torch.cat(list(strata))[positions.argsort(stable=True)[:count]]
+    return [stratum[torch.isin(stratum, selected)] for stratum in strata]
 
 
 def _order_by_stratum_position(
