@@ -21,7 +21,7 @@ class ByUser(Split):
 
     Sizes are upper bounds: a client holds all examples of its user, or a random choice if
     there are more. If there are more users than clients, they are chosen at random. Clients
-    are in the order of their users' numbers.
+    are in random order, so that the number of a client does not tell its user.
     """
 
     name: ClassVar[str] = "by_user"
@@ -47,7 +47,7 @@ class ByUser(Split):
                 "clients as there are users"
             )
         order = torch.randperm(len(present), generator=seed.child("users").generator())
-        chosen = present[order[: len(sizes)].sort().values]
+        chosen = present[order[: len(sizes)]]
         client_rows = []
         for number, (user, size) in enumerate(
             zip(chosen.tolist(), sizes.tolist(), strict=True)
