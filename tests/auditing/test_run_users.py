@@ -123,9 +123,9 @@ def test_progress_counts_runs_and_cells(named: FinishedAudit):
 
 def test_the_subject_states_the_prior_knowledge_about_users(named: FinishedAudit):
     assert named.audit.subject.endswith(
-        "; clients stand for users, and the attacker has a random 50% of each user's examples, "
-        "each on a shadow device in the run; it has no examples of 1 client; it also has "
-        "examples of 1 user known to take no part"
+        "; clients stand for users, and the attacker has up to 50% of each user's examples, "
+        "at random, each on a shadow device in the run; it has no examples of 1 client; it "
+        "also has examples of 1 user known to take no part"
     )
 
 

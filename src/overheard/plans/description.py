@@ -10,9 +10,11 @@ from overheard.plans.plan import Plan, TrainingPlan
 from overheard.plans.plugin_field import plugin_label
 
 _PRIOR_PHRASES: dict[PriorKind, str] = {
-    "random": "a random {share} of each user's examples",
-    "chronological": "the earlier {share} of each user's examples",
-    "chronological_within_labels": "the earlier {share} of each user's examples of each label",
+    "random": "up to {share} of each user's examples, at random",
+    "chronological": "up to {share} of each user's examples, the earlier ones",
+    "chronological_within_labels": (
+        "up to {share} of each user's examples, the earlier ones of each label"
+    ),
     "profile": "a random {share} of all examples, as one profile per label",
 }
 

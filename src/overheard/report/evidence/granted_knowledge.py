@@ -32,11 +32,11 @@ def planned_threats(plan: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _prior_examples(plan: str) -> Iterator[str]:
-    """Yield the share of each user's examples that attackers have, if there are users."""
+    """Yield the most of each user's examples that attackers have, if there are users."""
     data = read_tables(plan).get("data")
     users = data.get("people") if isinstance(data, Mapping) else None
     if isinstance(users, Mapping) and isinstance(users.get("share"), float):
-        yield f"{users['share']:.0%} of each user's examples"
+        yield f"up to {users['share']:.0%} of each user's examples"
 
 
 def read_tables(plan: str) -> Mapping[str, Any]:
