@@ -1,0 +1,265 @@
+"""Audits of federations in which nothing can leak: each "leaks" of theirs is false."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+from unittest.mock import patch
+
+import tomli_w
+import torch
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
+from overheard.core.errors import PlanError
+from overheard.core.known_facts.candidate_records import CandidateRecords
+from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.true_facts.attributes import Attributes
+from overheard.data.partition.known_user_settings import PriorKind
+from overheard.findings.question import Question
+from overheard.learning.training_job import ClientResult, TrainingGroup
+from overheard.plans.plan import parse_plan
+from overheard.plans.registries import ATTACKS, SPLITS, questions
+from tests.nulls.sources import Source, sources
+
+Null = Literal["noise", "users"]
+"""Why nothing can leak. "noise": updates are random numbers that depend on no data, and losses
+are equal. All that is true to the data is what a client states of itself: how many examples it
+has. "users": updates are honest, but users are shuffled over the rows."""
+
+NULLS: tuple[Null, ...] = get_args(Null)
+
+NOT_OF_USERS = ("same_sender",)
+"""Questions about users that honest updates answer whoever the users are: a client has the same
+examples in each round, so that its updates are alike."""
+
+CHEAP_ATTACKS: Mapping[str, Sequence[str]] = {
+    "label_shares": ("bias_inversion", "mean_softmax"),
+    "membership": ("loss_membership", "fed_mia"),
+    "shift": ("validation_shift", "shift"),
+    "identity": ("metadata", "reidentify_wccn"),
+    "attribute": ("attribute_forest",),
+}
+"""Attacks of questions whose other attacks take long; of others, all attacks are made."""
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "shift": {"trend": 2},
+    "validation_shift": {"trend": 2},
+}
+"""Settings of attacks that read trends, so that few rounds are enough."""
+
+CLIENTS = 10
+CLIENTS_THAT_CHANGE = 4
+ROUNDS = 2
+ROUNDS_WITH_CHANGE = 5
+
+PRIORS: tuple[PriorKind, ...] = ("random", "chronological", "chronological_within_labels")
+CANARIES = ("no", "labelled", "mislabelled")
+
+NOISE = 0.05
+"""The deviation of the numbers of an update that depends on no data."""
+
+Kind = Literal["users", "changes", "records"]
+"""What a plan states beside clients and training: users, a shift or candidate records."""
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A kind of federation, whose audits answer some questions at once.
+
+    Args:
+        source: the source of its data.
+        split: the name of its split.
+        null: why nothing can leak.
+        kind: what its plan states.
+        questions: the names of the questions.
+
+    """
+
+    source: Source
+    split: str
+    null: Null
+    kind: Kind
+    questions: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in a file of results."""
+        return f"{self.source.name}, {self.split}, {self.null}, {self.kind}"
+
+
+@dataclass(frozen=True)
+class NullVerdict:
+    """The verdict of an audit on a question that nothing can answer.
+
+    Args:
+        question: the name of the question.
+        verdict: the verdict.
+        is_tested: whether it might have been a false "leaks".
+
+    """
+
+    question: str
+    verdict: str
+    is_tested: bool
+
+
+def federations() -> Iterator[Federation]:
+    """Yield a federation for each question, source, split and null that go together."""
+    asked = questions().values()
+    for source in sources():
+        for split, split_type in SPLITS.plugins().items():
+            # Users of a built-in set are for the splits by user; the other set has none.
+            is_by_user = split_type.has_one_user_per_client
+            if is_by_user > source.has_users or is_by_user < (source.name == "wisdm"):
+                continue
+            for null in NULLS:
+                for kind in get_args(Kind):
+                    names = tuple(
+                        one.name
+                        for one in asked
+                        if _kind_of(one) == kind and _is_possible(one, source, split, null)
+                    )
+                    if names:
+                        yield Federation(source, split, null, kind, names)
+
+
+# Any: a question has claims of its own.
+def _kind_of(question: Question[Any]) -> Kind:
+    if question.is_about_users:
+        return "users"
+    return "changes" if question.control == "exchange" else "records"
+
+
+def _is_possible(question: Question[Any], source: Source, split: str, null: Null) -> bool:
+    if question.is_about_users and not SPLITS.plugins()[split].has_one_user_per_client:
+        return False
+    # Honest updates of shuffled users leak all that is not about users.
+    of_users = question.is_about_users and question.name not in NOT_OF_USERS
+    if null == "users" and not (of_users and source.are_users_shuffled):
+        return False
+    if Attributes in question.reads and not source.has_attributes:
+        return False
+    return source.has_texts or TokenWords not in question.gives
+
+
+def audit_null(federation: Federation, number: int) -> list[NullVerdict]:
+    """Return the verdicts of the audit of a federation with this number.
+
+    Raises:
+        PlanError: if its draws run short of examples.
+
+    """
+    # Honest updates are those of the product; noise takes their place where clients train.
+    changed: AbstractContextManager[object] = nullcontext()
+    if federation.null == "noise":
+        changed = patch("overheard.federation.round.train_groups", _send_noise)
+    with tempfile.TemporaryDirectory(prefix="nulls-") as folder, changed:
+        stated = tomli_w.dumps(_plan_of(federation, number, Path(folder)))
+        plan = parse_plan(stated, federation.name)
+        made = audit(plan, Path(folder) / "audit", resources=Resources(device="cpu", workers=1))
+    return [
+        NullVerdict(one.question, one.judgement.verdict, one.judgement.is_tested)
+        for arm in made.arm_results
+        for one in arm.threat_results
+    ]
+
+
+def _send_noise(
+    build_model: object, groups: Sequence[TrainingGroup], recipe: object, **settings: Any
+) -> Iterator[ClientResult]:
+    """Yield updates of noise alone, with equal losses, in place of trained ones."""
+    for group in groups:
+        for client in group.clients:
+            seed = group.seed.child("noise", int(settings["round"]), client.name)
+            generator = seed.generator()
+            delta = {
+                name: NOISE * torch.randn(tensor.shape, generator=generator)
+                for name, tensor in group.start.items()
+            }
+            yield ClientResult(client, delta, 1.0)
+
+
+def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, Any]:
+    """Return the plan of an audit; its settings vary with the number."""
+    source, split = federation.source, SPLITS.plugins()[federation.split]
+    is_by_user, stated = split.has_one_user_per_client, dict[str, Any]()
+    # Half of the audits have auxiliary examples, which leave users with unequal rests.
+    stated["auxiliary"] = 100 if number % 2 or federation.null != "users" else None
+    stated["examples"] = 12 if is_by_user else (20, 40)
+    rounds = ROUNDS
+    if federation.kind == "users":
+        stated["people"] = {"prior": PRIORS[number % len(PRIORS)], "holdout": 6}
+        # Clients of equal size, as equal sizes link updates of one sender, whatever they hold.
+        stated["examples"] = 10 if federation.null == "noise" else ROWS_OF_CLIENT
+    elif federation.kind == "changes":
+        rounds = ROUNDS_WITH_CHANGE
+        weights = [3, *(1,) * (source.classes - 1)]
+        stated["shifts"] = [{"client": 1, "round": 3, "weights": weights}]
+        stated |= {
+            "natural_controls": 6,
+            "exact_controls": 0,
+            "examples": 8 if is_by_user else 24,
+        }
+    elif any(CandidateRecords in questions()[one].gives for one in federation.questions):
+        # Records of users belong together, so that only canaries can be exchanged.
+        canaries = CANARIES[1 + number % 2 if is_by_user else number % 3]
+        stated["candidates"] = {"members": 6, "outsiders": 40, "canaries": canaries}
+    return {
+        "title": federation.name,
+        "seeds": [2 * number, 2 * number + 1] if federation.kind == "changes" else [number],
+        "data": {
+            "source": source.write(folder, number),
+            "split": {"kind": split.name, **_settings_of(federation)},
+            "clients": _clients_of(federation),
+            **{name: value for name, value in stated.items() if value is not None},
+        },
+        "training": {"model": source.model, "rounds": rounds, "rate": 0.2, "batch": 8},
+        "threats": [
+            {
+                "by_round": False,
+                "attacks": _attacks_on(name),
+                "pseudonyms": "round" if federation.kind == "users" else "run",
+                "virtual": {"clients": 30},
+            }
+            for name in federation.questions
+        ],
+    }
+
+
+ROWS_OF_CLIENT = 60
+"""As many as a user has rows, so that no client is cut."""
+
+
+def _clients_of(federation: Federation) -> int:
+    return CLIENTS_THAT_CHANGE if federation.kind == "changes" else CLIENTS
+
+
+def _settings_of(federation: Federation) -> Mapping[str, Any]:
+    """Return the settings of a split; `shares` has none and gets a row per client."""
+    if federation.split != "shares":
+        return {}
+    classes = federation.source.classes
+    rest = 0.6 / (classes - 1)
+    return {
+        "compositions": [
+            [0.4 if label == client % classes else rest for label in range(classes)]
+            for client in range(_clients_of(federation))
+        ]
+    }
+
+
+def _attacks_on(question: str) -> list[Mapping[str, Any]]:
+    """Return attacks that answer a question, with quick settings."""
+    claim_type = questions()[question].scorer.claim_type
+    wanted = CHEAP_ATTACKS.get(question)
+    return [
+        {"kind": name, **attack.quick_settings, **SETTINGS.get(name, {})}
+        for name, attack in ATTACKS.plugins().items()
+        if attack.claim_type is claim_type and (wanted is None or name in wanted)
+    ]
+
+
+__all__ = ["Federation", "NullVerdict", "PlanError", "audit_null", "federations"]
