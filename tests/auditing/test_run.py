@@ -14,9 +14,9 @@ from overheard.archive.run_time import read_run_time
 from overheard.auditing import inputs
 from overheard.auditing.attack_runner import NO_OTHER_UPDATE
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import partition_for_plan
+from overheard.auditing.inputs import partitions_of_seed
 from overheard.auditing.progress import ProgressStep
-from overheard.auditing.run_kinds import PLANNED, RunKind
+from overheard.auditing.run_kinds import RunKind
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Interval, Timeline
@@ -114,12 +114,12 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
     seeds = list[int]()
 
     def counted(
-        plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
-    ) -> DataPartition:
+        plan: Plan, dataset: Dataset, seed: int, kind: RunKind
+    ) -> tuple[Seed, Mapping[RunKind, DataPartition]]:
         seeds.append(seed)
-        return partition_for_plan(plan, dataset, seed, kind)
+        return partitions_of_seed(plan, dataset, seed, kind)
 
-    monkeypatch.setattr(inputs, "partition_for_plan", counted)
+    monkeypatch.setattr(inputs, "partitions_of_seed", counted)
     audit_here(SMALL, tmp_path)  # two seeds, two arms, three threats
     assert sorted(seeds) == [0, 1]
 

@@ -84,7 +84,7 @@ def test_a_job_reads_the_messages_of_its_run_and_neither_truth_nor_data(
     for name in ("run_federations", "with_partition", "simulated_run_record"):
         monkeypatch.setattr(audited_run, name, None)
     monkeypatch.setattr(inputs, "load_data", None)
-    monkeypatch.setattr(inputs, "partition_for_plan", None)
+    monkeypatch.setattr(inputs, "partitions_of_seed", None)
     attack_again(folder, encoded)
     for path in cells_of_run(folder, "secure aggregation", 1):
         assert path.read_bytes() == (small.folder / "cells" / path.name).read_bytes()

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overheard.core.errors import NeedsError, PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Prior
 from overheard.core.messages import Aggregate, Message
@@ -53,10 +53,10 @@ class TestCounts:
         ("split", "message"),
         [(Quantity(5), "5 classes per client"), (ByUser(), "names no users")],
     )
-    def test_a_split_that_cannot_be_drawn_from_raises_its_own_error(
+    def test_a_split_that_cannot_be_drawn_from_is_a_reason_for_a_refusal(
         self, split, message
     ) -> None:
-        with pytest.raises(PlanError, match=message):
+        with pytest.raises(NeedsError, match=f"another split or size: .*{message}"):
             draw_counts(0, (split,), (10, 10), 4, Seed(0))
 
 

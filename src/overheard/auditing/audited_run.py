@@ -20,6 +20,7 @@ from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, RunSpec
 from overheard.auditing.run_records import simulated_run_record
 from overheard.auditing.simulate import build_federation, with_partition
+from overheard.federation.cohort import refuse_lone_examples
 from overheard.federation.derived_updates import derived_folder
 from overheard.federation.run import run_federations
 from overheard.findings.finding import ArmRun
@@ -139,17 +140,38 @@ def check_simulated_runs(
         rerun: whether runs that other code or data made are trained anew, and not refused.
 
     Raises:
-        PlanError: if the plan does not partition the data.
+        PlanError: as `check_draws` does.
         OutputError: if other code or data made a run in the folder, or one of its files was
             altered since.
 
     """
+    check_draws(program, audit_inputs)
     for run in program.runs:
-        if run.seed == program.runs[0].seed:
-            audit_inputs.partition(run.seed, run.kind)
         folder = run.path_in(home.path)
         if home.is_kept(folder, run.origin, rerun=rerun):
             check_run_digests(folder)
+
+
+def check_draws(program: AuditProgram, audit_inputs: AuditInputs) -> None:
+    """Draw the data of all runs of a program, so that no seed is refused after training began.
+
+    Args:
+        program: the program of a plan.
+        audit_inputs: the plan's data; it keeps what is drawn.
+
+    Raises:
+        PlanError: if a seed has too few examples, an arm cannot be simulated, or a client would
+            train on batches that the model cannot train on.
+
+    """
+    plan, dataset, resources = program.plan, audit_inputs.dataset, audit_inputs.resources
+    # By seed: distorted examples of few seeds fit into memory.
+    for run in sorted(program.runs, key=lambda one: plan.seeds.index(one.seed)):
+        partition = audit_inputs.partition(run.seed, run.kind)
+        audit_inputs.for_attackers(run.seed)
+        refuse_lone_examples(
+            build_federation(plan, run.arm, run.seed, partition, dataset, resources)
+        )
 
 
 def simulate_runs(

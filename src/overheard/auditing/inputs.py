@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from overheard.auditing.run_kinds import PLANNED, RunKind
+from overheard.auditing.run_kinds import PLANNED, RunKind, kinds_drawn_together
 from overheard.core.compute_settings import TensorCache
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -41,6 +41,9 @@ RedrawnCounts = tuple[tuple[Int[Tensor, "partitions classes"], ...], ...]
 MAX_CACHED_DISTORTED = 64
 """Cached partitions with distorted examples: those of 32 runs and their controls, which are
 trained together."""
+
+MAX_DRAWS = 20
+"""Draws of the examples of a seed, until all of its runs have enough of each label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,9 @@ class AuditInputs:
     _partitions: "OrderedDict[tuple[int, RunKind], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
+    _data_seeds: "dict[int, Seed]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _redrawn: "dict[tuple[int, frozenset[int]], RedrawnCounts]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -190,7 +196,7 @@ class AuditInputs:
         )
         key = (seed, observing)
         if key not in self._redrawn:
-            self._redrawn[key] = _redraw_for_plan(self.plan, self.dataset, seed, observing)
+            self._redrawn[key] = _redraw_for_plan(self, seed, observing)
         return self._redrawn[key]
 
     def partition(self, seed: int, kind: RunKind = PLANNED) -> DataPartition:
@@ -198,15 +204,24 @@ class AuditInputs:
 
         Partitions whose examples are rows of the data set are all cached. Those with distorted
         examples would fill the memory, so only the last `MAX_CACHED_DISTORTED` of them are
-        cached.
+        cached, or those of the last seed if they are more.
         """
         key = (seed, kind)
         if key not in self._partitions:
-            self._partitions[key] = partition_for_plan(self.plan, self.dataset, seed, kind)
+            self._data_seeds[seed], drawn = partitions_of_seed(
+                self.plan, self.dataset, seed, kind
+            )
+            self._partitions.update({(seed, one): held for one, held in drawn.items()})
             large = [k for k, one in self._partitions.items() if not self._shares_memory(one)]
-            for oldest in large[:-MAX_CACHED_DISTORTED]:
+            for oldest in large[: -max(MAX_CACHED_DISTORTED, len(drawn))]:
                 del self._partitions[oldest]
         return self._partitions[key]
+
+    def data_seed(self, seed: int) -> Seed:
+        """Return the seed of the examples of the runs of a seed: see `partitions_of_seed`."""
+        if seed not in self._data_seeds:
+            self.partition(seed)
+        return self._data_seeds[seed]
 
     def _shares_memory(self, partition: DataPartition) -> bool:
         return partition.pool.inputs is self.dataset.train.inputs
@@ -314,11 +329,51 @@ def refuse_plan_without_split(plan: Plan) -> None:
 def partition_for_plan(
     plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
 ) -> DataPartition:
-    """Partition the examples under a seed; the partition is the same in every arm.
+    """Partition the examples under a seed: see `partitions_of_seed`."""
+    _, drawn = partitions_of_seed(plan, dataset, seed, kind)
+    return drawn[kind]
+
+
+def partitions_of_seed(
+    plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
+) -> tuple[Seed, Mapping[RunKind, DataPartition]]:
+    """Partition the examples for the runs of a seed; the partitions are the same in every arm.
 
     Auxiliary and test examples are the same in a run and its controls. So are the clients'
     examples in round 0, unless an attack asks for identities: see `Schedule.control`.
+
+    Draws of one seed may need more examples of a label than there are, although those of other
+    seeds do not. The examples of all runs of the seed are then drawn again. All are, so that
+    controls stay controls: each draw is kept or not for all of them.
+
+    Args:
+        plan: the plan.
+        dataset: its data set.
+        seed: the seed.
+        kind: a run that is drawn too, even if no attack asks for it.
+
+    Returns:
+        The seed of the draws, and the partition of each run.
+
+    Raises:
+        PlanError: if no draw has enough examples for all runs.
+
     """
+    kinds, refusals = dict.fromkeys((*kinds_drawn_together(plan), kind)), dict[str, PlanError]()
+    for attempt in range(MAX_DRAWS):
+        data_seed = Seed(seed).child("data", *([attempt] if attempt else []))
+        try:
+            return data_seed, {one: _partition(plan, dataset, data_seed, one) for one in kinds}
+        except PlanError as error:
+            refusals.setdefault(str(error), error)
+    message, first = next(iter(refusals.items()))
+    if len(refusals) == 1:  # It does not depend on the draws.
+        raise first
+    raise PlanError(f"seed {seed}: in {MAX_DRAWS} draws of the data, {message}") from first
+
+
+def _partition(plan: Plan, dataset: Dataset, data_seed: Seed, kind: RunKind) -> DataPartition:
+    """Partition the examples for one run."""
     data = plan.data
     schedule = _schedule(plan, kind)
     try:
@@ -329,7 +384,7 @@ def partition_for_plan(
             auxiliary=plan.data.auxiliary_size,
             test=data.test,
             schedule=schedule,
-            seed=Seed(seed).child("data"),
+            seed=data_seed,
             known_users=data.people,
             is_permuted=kind.control == "permutation",
             background=data.background,
@@ -344,24 +399,25 @@ def partition_for_plan(
 
 
 def _redraw_for_plan(
-    plan: Plan, dataset: Dataset, seed: int, observing: Collection[int]
+    audit_inputs: AuditInputs, seed: int, observing: Collection[int]
 ) -> RedrawnCounts:
+    plan = audit_inputs.plan
     data, settings = plan.data, plan.data.split_settings
     if settings is None or settings.split.has_fixed_shares:
         return ()
     try:
         return redraw_label_counts(
-            dataset,
+            audit_inputs.dataset,
             settings,
             REDRAWN_PARTITIONS,
             clients=data.clients,
             auxiliary=plan.data.auxiliary_size,
             schedule=plan.schedule,
-            seed=Seed(seed).child("data"),
+            seed=audit_inputs.data_seed(seed),
             known_users=data.people,
             candidates=data.candidates,
             observing=observing,
-            all_seeds=[Seed(one).child("data") for one in plan.seeds],
+            all_seeds=[audit_inputs.data_seed(one) for one in plan.seeds] if observing else (),
         )
     except PlanError:
         return ()  # the pool is too small; claims are then compared with permuted clients

@@ -22,6 +22,17 @@ def control_kind(plan: Plan) -> Control | None:
         PlanError: if attacks need both kinds, since each kind controls one question only.
 
     """
+    found = _wanted_controls(plan)
+    if len(found) > 1:
+        raise PlanError(
+            "threats: some attacks ask for shifts and some for identities, which need "
+            "different control runs: split the plan in two"
+        )
+    return found[0] if found else None
+
+
+def _wanted_controls(plan: Plan) -> list[Control]:
+    """Return the kinds of control that the attacks of a plan ask for."""
     wanted = {question.control for question in plan.questions()}
     shifts = any(not shift.is_refresh for shift in plan.data.shifts)
     found: list[Control] = []
@@ -29,12 +40,7 @@ def control_kind(plan: Plan) -> Control | None:
         found.append("exchange")
     if plan.data.people is not None and "permutation" in wanted:
         found.append("permutation")
-    if len(found) > 1:
-        raise PlanError(
-            "threats: some attacks ask for shifts and some for identities, which need "
-            "different control runs: split the plan in two"
-        )
-    return found[0] if found else None
+    return found
 
 
 @final
@@ -77,12 +83,26 @@ PLANNED = RunKind()
 
 
 def run_kinds(plan: Plan) -> tuple[RunKind, ...]:
-    """Return the kinds of runs of an arm and seed: the planned run, then its controls."""
-    exchanges = _exchange_controls(plan)
-    kind = control_kind(plan)
-    if kind == "exchange":
-        return (PLANNED, *exchanges)
-    return (PLANNED,) if kind is None else (PLANNED, RunKind(kind))
+    """Return the kinds of runs of an arm and seed: the planned run, then its controls.
+
+    Raises:
+        PlanError: if attacks need different controls.
+
+    """
+    control_kind(plan)
+    return kinds_drawn_together(plan)
+
+
+def kinds_drawn_together(plan: Plan) -> tuple[RunKind, ...]:
+    """Return the kinds of runs whose examples are drawn together: see `partitions_of_seed`.
+
+    They are those of `run_kinds`. If attacks need different controls, no audit simulates the
+    plan, but a single run can be simulated.
+    """
+    wanted = _wanted_controls(plan)
+    exchanges = _exchange_controls(plan) if "exchange" in wanted else ()
+    permutations = (RunKind("permutation"),) if "permutation" in wanted else ()
+    return (PLANNED, *exchanges, *permutations)
 
 
 def first_control(plan: Plan) -> RunKind:

@@ -14,6 +14,8 @@ from overheard.core.split import Rows
 ROUNDING_TOLERANCE = 1e-9
 """A float64 number of examples closer than this to a whole number counts as that number."""
 
+EXACT_HINT = "set data.exchanges = 'exact', as label counts vary by chance here, or "
+
 
 @final
 class ScarceLabelError(PlanError):
@@ -109,15 +111,15 @@ def draw_rows(
     """Draw rows for natural counts, see `draw_stratified`.
 
     Raises:
-        PlanError: if a stratum has too few examples. The counts vary by chance, so they may
-            need more of a label than exact ones do.
+        ScarceLabelError: if a stratum has too few examples. The counts vary by chance, so they
+            may need more of a label than exact ones do.
 
     """
     try:
         return draw_stratified(strata, counts, classes, seed)
-    except PlanError as error:
-        raise PlanError(
-            f"{error}; label counts vary by chance here: data.exchanges = 'exact' keeps them"
+    except ScarceLabelError as error:
+        raise ScarceLabelError(
+            error.label, error.user, error.needed, error.left, EXACT_HINT
         ) from error
 
 

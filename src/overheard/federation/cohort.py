@@ -12,6 +12,9 @@ from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.federation.sampling import draw_copies, draw_epochs, draw_straggler_epochs
+from overheard.learning.architecture import needs_two_examples
+from overheard.learning.initialization import model_structure
+from overheard.learning.train import check_batches
 from overheard.learning.training_job import ClientTask
 
 CLIENT_FAILED = "the client failed or was late"
@@ -108,6 +111,21 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
     return Cohort(
         concatenate_examples(changed) if changed else federation.pool, tuple(training), missing
     )
+
+
+def refuse_lone_examples(federation: Federation) -> None:
+    """Refuse a federation in which a client would train on batches of one example.
+
+    Raises:
+        PlanError: if there is one, and the network cannot train on so few examples.
+
+    """
+    held = (rows for in_round in federation.rows for rows in in_round)
+    is_large = federation.recipe.batch > 1 and all(len(rows) != 1 for rows in held)
+    if is_large or not needs_two_examples(model_structure(federation.build_model)):
+        return
+    for number in range(federation.rounds):
+        check_batches(sample_cohort(federation, number).clients, federation.recipe)
 
 
 def defense_context(

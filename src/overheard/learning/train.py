@@ -178,7 +178,8 @@ def train_groups(
             "device 'cpu' or the engine 'auto'"
         )
     if needs_two_examples(structure):
-        _refuse_lone_examples(groups, recipe)
+        for one in groups:
+            check_batches(one.clients, recipe)
     train_group: GroupTrainer = train_sequentially
     if engine == "processes":
         train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
@@ -187,21 +188,20 @@ def train_groups(
     return _train_groups_in_turn(train_group, jobs, groups)
 
 
-def _refuse_lone_examples(groups: Sequence[TrainingGroup], recipe: Recipe) -> None:
-    """Refuse clients that would train on batches of one example.
+def check_batches(clients: Sequence[ClientTask], recipe: Recipe) -> None:
+    """Check that no client trains on batches of one example, as a batch norm cannot.
 
     Raises:
-        PlanError: if the network cannot train on so few examples.
+        PlanError: if one does.
 
     """
-    for group in groups:
-        for client in group.clients:
-            if min(len(client.rows), recipe.batch) == 1:
-                raise PlanError(
-                    f"{client.name} trains on batches of one example, which a batch norm "
-                    "cannot normalise: give each client two examples or more, and set "
-                    "training.batch to 2 or more"
-                )
+    for client in clients:
+        if min(len(client.rows), recipe.batch) == 1:
+            raise PlanError(
+                f"{client.name} trains on batches of one example, which a batch norm cannot "
+                "normalise: give each client two examples or more, and set training.batch to "
+                "2 or more"
+            )
 
 
 def _training_job(

@@ -475,7 +475,8 @@ def _with_fitting_sizes(
             tried = _with_clients(tried, dataset)
         try:
             audit_inputs = _inputs(tried, resources)
-            audit_inputs.partition(audit_inputs.plan.seeds[0])
+            for seed in audit_inputs.plan.seeds:
+                audit_inputs.partition(seed)
         except PlanError as error:
             problem = str(error)
             continue

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import final
 
+from overheard.auditing.audited_run import check_draws
 from overheard.auditing.inputs import Resources, load_inputs, refuse_plan_without_split
 from overheard.auditing.recording import check_recording
 from overheard.auditing.subject import DataFit, check_data
@@ -115,6 +116,8 @@ def check_plan(
     audit_inputs = load_inputs(plan, resources, MemoryTensorCache())
     checked = None if recording is None else check_recording(plan, audit_inputs, recording)
     planned = planned_audit(plan, audit_inputs, checked)
+    if checked is None:
+        check_draws(planned.program, audit_inputs)
     runs, seen = planned.program.runs, planned.views[0].seen
     fit = DataFit() if checked is None else check_data(checked, seen.transcript)
     if facts is not None and not facts.has_truth:

@@ -106,7 +106,7 @@ def draw_chunks(
         after_server: whether cohorts are probed after the server's own defenses.
 
     Raises:
-        PlanError: if a split of the prior cannot be drawn from.
+        NeedsError: if a split of the prior cannot be drawn from.
 
     """
     count = knowledge.compute.virtual_clients

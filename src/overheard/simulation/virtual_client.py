@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from overheard.core.errors import NeedsError, PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
 from overheard.simulation.client_sizes import draw_size
@@ -77,14 +78,18 @@ def draw_counts(
     with enough examples of every label.
 
     Raises:
-        PlanError: if the split cannot be drawn from in this way.
+        NeedsError: if the split cannot be drawn from in this way, such as for a client with
+            fewer examples than the labels that the split gives it.
 
     """
     client_seed = seed.child("client", number)
     size = draw_size(sizes, client_seed.child("size"))
     index = int(client_seed.child("split").numpy().integers(len(splits)))
     labels = torch.arange(size * classes) % classes
-    (rows,) = splits[index].assign(
-        labels, None, torch.tensor([size]), classes, client_seed.child("shares")
-    )
+    split_seed = client_seed.child("shares")
+    try:
+        (rows,) = splits[index].assign(labels, None, torch.tensor([size]), classes, split_seed)
+    except PlanError as error:
+        # Sizes are those that messages of the run state, so the plan alone cannot be refused.
+        raise NeedsError(f"virtual clients need another split or size: {error}") from error
     return tuple(labels[rows].bincount(minlength=classes).tolist())

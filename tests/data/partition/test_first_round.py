@@ -142,5 +142,5 @@ def test_refuses_to_draw_more_than_there_is() -> None:
     free = torch.zeros(4000, dtype=torch.bool)
     free[:30] = True
     of_one_label = (torch.arange(0, 80, 2),)
-    with pytest.raises(PlanError, match="exact' keeps them"):
+    with pytest.raises(PlanError, match=r"set data\.exchanges = 'exact'"):
         draw_first_chunks(DATA, None, of_one_label, free, NATURAL, Seed(0))
