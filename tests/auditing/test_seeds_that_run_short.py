@@ -33,7 +33,7 @@ from overheard.planning.plan_check import check_plan
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.registries import SPLITS
-from overheard.plans.virtual_plan import VirtualPlan
+from overheard.plans.virtual_plan import RecipePlan, VirtualPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from tests.auditing.conftest import HERE, audit_here
@@ -213,11 +213,32 @@ def test_an_arm_that_cannot_be_simulated_is_refused_before_another_trains(tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-def test_virtual_clients_too_small_for_their_split_refuse_the_attack_alone(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("virtual", "reason"),
+    [
+        (VirtualPlan(splits=(Quantity(4),)), "another split or size: quantity: 4 classes"),
+        (
+            VirtualPlan(recipes=(RecipePlan(rate=1e38, epochs=9, momentum=0.9),)),
+            "diverged in round 0",
+        ),
+    ],
+)
+def test_what_virtual_clients_cannot_do_refuses_the_attack_alone(
+    tmp_path: Path, virtual: VirtualPlan, reason: str
+):
     plan = plan_of(tmp_path, Iid(balanced=False), "none", 1, examples=(2, 4))
-    virtual = VirtualPlan(clients=4, splits=(Quantity(4),))
-    threat = ThreatPlan(attacks=(MeanSoftmax(), Whispers()), by_round=False, virtual=virtual)
+    threat = ThreatPlan(
+        attacks=(Whispers(), MeanSoftmax()),
+        by_round=False,
+        knows=("model", "auxiliary"),
+        virtual=virtual.model_copy(
+            update={"clients": 4, "recipes": virtual.recipes or RECIPES}
+        ),
+    )
     found = audit_here(plan.model_copy(update={"threats": (threat,)}), tmp_path / "out")
     assert {one.cell.part for one in found.findings} == {"mean_softmax"}
-    (refused,) = {reason for one in found.refusals for reason in one.missing}
-    assert refused.startswith("virtual clients need another split or size: quantity: 4 classes")
+    (refused,) = {why for one in found.refusals for why in one.missing}
+    assert reason in refused
+
+
+RECIPES = (RecipePlan(rate=0.1),)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from overheard.core.defense import Defense, DefenseContext
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.messages import Update
@@ -112,5 +112,5 @@ def test_defenses_get_the_background_and_a_persistent_seed() -> None:
 
 def test_a_diverging_training_is_refused_with_a_remedy() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
-    with pytest.raises(PlanError, match=r"known/ann/0 diverged in round 1.*lower the rate"):
+    with pytest.raises(NeedsError, match=r"known/ann/0 diverged in round 1.*lower the rate"):
         wild.run(tensors())

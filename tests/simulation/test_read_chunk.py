@@ -10,7 +10,7 @@ import torch
 from overheard.algorithms.scaffold import Scaffold
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.defense import Defense, DefenseContext
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.mechanism import Site
 from overheard.core.messages import Aggregate, Broadcast, Weights
@@ -264,7 +264,7 @@ def test_a_defense_of_the_aggregate_acts_unless_it_is_the_servers() -> None:
 
 def test_a_training_that_diverges_is_reported_by_name() -> None:
     wild = Recipe(rate=1e30, epochs=3, batch=2)
-    with pytest.raises(PlanError, match=r"virtual/\d diverged in round 2.*lower the rate"):
+    with pytest.raises(NeedsError, match=r"virtual/\d diverged in round 2.*lower the rate"):
         read(Chunk(CLIENTS), recipes=(wild,))
 
 

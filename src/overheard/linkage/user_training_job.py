@@ -64,7 +64,7 @@ class UserTrainingJob(Job):
         """Run the job on one core, so that results are bit-identical on every machine.
 
         Raises:
-            PlanError: if a training diverges.
+            NeedsError: if a training diverges.
 
         """
         broadcast = unpack_broadcast(tensors)

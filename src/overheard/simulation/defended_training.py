@@ -50,7 +50,7 @@ class DefendedTraining:
             background: public examples that defenses may mix in; None = none.
 
         Raises:
-            PlanError: if a training diverged.
+            NeedsError: if a training diverged.
 
         """
         pool, clients = self.defenses.defended_tasks(pool, clients, background)

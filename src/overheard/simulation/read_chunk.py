@@ -72,7 +72,7 @@ class ReadChunk(Job):
         """Run on one core, so that results are the same bit for bit on all machines.
 
         Raises:
-            PlanError: if a training diverges.
+            NeedsError: if a training diverges.
 
         """
         with single_thread():

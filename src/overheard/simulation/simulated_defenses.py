@@ -7,7 +7,7 @@ from typing import final
 import torch
 
 from overheard.core.defense import Defense, DefenseContext
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.messages import Update
 from overheard.core.parties import Party
@@ -60,13 +60,13 @@ class SimulatedDefenses:
         """Return the update that a trained client sends.
 
         Raises:
-            PlanError: if its training diverged.
+            NeedsError: if its training diverged.
 
         """
         name = trained.client.name
         update = Update(trained.delta, len(trained.client.rows), {"loss": trained.loss})
         if not all(bool(part.isfinite().all()) for part in update.delta.values()):
-            raise PlanError(
+            raise NeedsError(
                 f"the training of {name} diverged in round {self.round} (its weights are NaN "
                 "or infinite): lower the rate of the recipe that the attacker assumes"
             )

@@ -111,8 +111,8 @@ def run_simulation(
             a larger cohort.
 
     Raises:
-        NeedsError: if knowledge is missing, or there are too few auxiliary examples.
-        PlanError: if a split of the prior cannot be drawn from, or a training diverges.
+        NeedsError: if knowledge is missing, there are too few auxiliary examples, a split of
+            the prior cannot be drawn from, or a training diverges.
         WorkerError: if workers die repeatedly.
 
     """

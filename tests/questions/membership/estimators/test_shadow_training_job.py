@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from overheard.core.defense import Defense, DefenseContext
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.mechanism import Site
 from overheard.core.seeds import Seed
@@ -79,7 +79,7 @@ def test_a_model_has_equal_examples_in_all_rounds_and_other_logits() -> None:
 
 def test_refuses_a_diverging_training() -> None:
     wild = replace(JOB, recipe=replace(RECIPE, rate=1e30, epochs=3))
-    with pytest.raises(PlanError, match="training of shadow/2 diverged in round 1"):
+    with pytest.raises(NeedsError, match="training of shadow/2 diverged in round 1"):
         wild.run(tensors())
 
 

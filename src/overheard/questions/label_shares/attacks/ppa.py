@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.attack import Attack, TrainingSource
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights, apply_update
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
@@ -80,7 +80,7 @@ class DifferentialSensitivity(Settings, Probe):
         """Return the differences of each client.
 
         Raises:
-            PlanError: if the model has no layer of that name.
+            NeedsError: if the model has no layer of that name.
 
         """
         names = _parameter_names(context, self.layer)
@@ -130,7 +130,7 @@ def _parameter_names(scene: ProbeContext, layer: str) -> list[str]:
     names = [name for name in trainable_parameters(model) if name.startswith(f"{layer}.")]
     if not names:
         known = sorted({name.rpartition(".")[0] for name in trainable_parameters(model)})
-        raise PlanError(
+        raise NeedsError(
             f"the model has no layer {layer!r} with parameters: choose 'last' or one of "
             f"{', '.join(known)}"
         )

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from overheard.core.defense import BuildModel, Defense
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import concatenate_examples
 from overheard.core.messages import Weights, apply_update
 from overheard.core.recipe import Recipe
@@ -71,7 +71,7 @@ class ShadowTrainingJob(Job):
         """Train on one core, so that the bits do not depend on the machine.
 
         Raises:
-            PlanError: if a training diverges.
+            NeedsError: if a training diverges.
 
         """
         start = unpack_broadcast(tensors)
@@ -109,7 +109,7 @@ class ShadowTrainingJob(Job):
                 )
             )
         if not bool(logits.isfinite().all()):
-            raise PlanError(
+            raise NeedsError(
                 f"the training of shadow models diverged in round {self.round} (NaN or "
                 "infinite logits): lower the learning rate of the recipe that the attacker "
                 "assumes"
