@@ -19,7 +19,6 @@ from overheard.auditing.run_kinds import PLANNED, first_control, run_kinds
 from overheard.auditing.simulate import build_federation, simulate
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import PlanError
-from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge, Prior
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Update
@@ -384,7 +383,11 @@ def test_a_federation_of_users_has_users_and_shadow_devices(tmp_path: Path):
     bare = build_federation(
         nobody, arms[0], 0, partition_for_plan(nobody, dataset, 0), dataset, HERE
     )
-    assert (bare.shadows, bare.facts, bare.background) == (0, Facts(), None)
+    assert (bare.shadows, bare.background) == (0, None)
+    assert {type(fact) for fact in plain.facts} - {type(fact) for fact in bare.facts} == {
+        UsersOfClients,
+        Attributes,
+    }
 
 
 def test_background_data_is_known_to_clients_and_attackers(tmp_path: Path):
