@@ -58,3 +58,17 @@ def test_a_chunk_is_a_multinomial_draw_of_the_population() -> None:
     allowed = np.concatenate([POOL.copies[one] for one in population.originals[0]])
     zeros = rows[POOL.examples.labels[rows] == 0]
     assert set(zeros.tolist()) <= set(allowed.tolist())
+
+
+def test_distinct_examples_are_all_originals_before_any_is_altered() -> None:
+    population = POOL.draw_population(np.random.default_rng(2))
+    held, shares = population.originals[0], np.array([1.0, 0.0])
+    originals, generator = len(set(held.tolist())), np.random.default_rng(3)
+    few = population.draw_chunk(len(held), shares, generator, distinct=True).tolist()
+    # Each original once, and a copy for each repeat of the bootstrap.
+    assert sorted(set(few) & {0, 1, 2, 3}) == sorted(set(held.tolist()))
+    many = population.draw_chunk(3 * len(held), shares, generator, distinct=True).tolist()
+    assert sum(row < len(EXAMPLES) for row in many) < len(many) - originals
+    origin = {row: k for k, copies in enumerate(POOL.copies) for row in copies.tolist()}
+    drawn = np.bincount([origin[row] for row in many], minlength=4)[:4]
+    assert drawn.tolist() == (3 * np.bincount(held, minlength=4)[:4]).tolist()

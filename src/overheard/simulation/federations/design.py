@@ -21,8 +21,9 @@ auxiliary examples' shares with this mean alpha per label; infinite = equal to t
 MIN_SHARE = 1e-9
 """Smallest share of a label, so that none is exactly 0 and shares can be rescaled."""
 
-SHIFT_WEIGHTS = (0.6, 0.9)
-"""The weight of the labels that rise in a simulated shift: from 60-40 to 90-10."""
+SHIFT_WEIGHTS = (0.7, 0.9)
+"""The weight of the labels that rise in a simulated shift: from 70-30 to 90-10. Errors grow
+with it, so intervals from these also hold for weaker shifts."""
 
 
 @final
@@ -120,7 +121,11 @@ def draw_federation(
 
     Each has a population of its own, of which clients' examples are drawn. With `shifts`, the
     target's labels shift with an exchange: at the middle one or any, in one of its clients or
-    all, and a random half of the labels rises.
+    all. One label rises, any number up to half of them, or half of them, in turn.
+
+    With `shifts`, the examples of a client differ as far as possible, since models respond to
+    label shares less, or more, where they see an example twice. Without, they repeat at random,
+    so that federations vary at least as much as real ones.
     """
     own = seed.child("shifted" if shifts else "unshifted", number)
     generator, classes = own.child("draws").numpy(), len(design.label_shares)
@@ -138,13 +143,15 @@ def draw_federation(
         shift_chunk = int(generator.integers(1, design.chunks)) if number % 2 else middle
         whole = (number // 2) % 2 == 1
         shifting = list(design.target) if whole else [int(generator.choice(design.target))]
-        rising[generator.permutation(classes)[: classes // 2]] = True
+        half = max(1, classes // 2)
+        risen = (1, int(generator.integers(1, half + 1)), half)[number % 3]
+        rising[generator.permutation(classes)[:risen]] = True
         weight = generator.uniform(*SHIFT_WEIGHTS)
         shares[shift_chunk:, shifting] *= np.where(rising, weight, 1 - weight)
         shares /= shares.sum(-1, keepdims=True)
     rows = tuple(
         tuple(
-            population.draw_chunk(size, client_shares, generator)
+            population.draw_chunk(size, client_shares, generator, distinct=shifts)
             for size, client_shares in zip(sizes, chunk, strict=True)
         )
         for chunk in shares

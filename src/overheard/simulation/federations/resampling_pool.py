@@ -71,25 +71,57 @@ class Population:
     originals: tuple[Int[np.ndarray, " _"], ...]
 
     def draw_chunk(
-        self, size: int, shares: Float[np.ndarray, " classes"], generator: np.random.Generator
+        self,
+        size: int,
+        shares: Float[np.ndarray, " classes"],
+        generator: np.random.Generator,
+        *,
+        distinct: bool = False,
     ) -> Rows:
-        """Draw examples of a client: a multinomial draw of its shares, then any copy of each.
+        """Draw examples of a client: a multinomial draw of its shares.
 
-        Return rows of the pool, in random order.
+        Args:
+            size: how many.
+            shares: the client's label shares.
+            generator: of the draws.
+            distinct: whether examples differ as far as possible, as those of a real client do:
+                no original is drawn again before the others of its label, and only what is
+                drawn again is an altered copy. Otherwise each is any copy of any original, so
+                that chunks vary more.
+
+        Returns:
+            Rows of the pool, in random order.
+
         """
         counts = generator.multinomial(size, shares)
+        draw = _draw_in_turn if distinct else _draw_again
         drawn = np.concatenate(
             [
-                generator.choice(originals, count) if count else originals[:0]
+                draw(originals, count, generator) if count else originals[:0]
                 for originals, count in zip(self.originals, counts, strict=True)
             ]
         )
         which, copies = generator.random(size), self.pool.copies
+        if distinct:
+            which[np.unique(drawn, return_index=True)[1]] = 0  # the first copy is the original
         rows = [
             copies[original][int(place * len(copies[original]))]
             for original, place in zip(drawn, which, strict=True)
         ]
         return torch.from_numpy(generator.permutation(np.array(rows)))
+
+
+def _draw_again(
+    originals: Int[np.ndarray, " originals"], count: int, generator: np.random.Generator
+) -> Int[np.ndarray, " count"]:
+    return generator.choice(originals, count)
+
+
+def _draw_in_turn(
+    originals: Int[np.ndarray, " originals"], count: int, generator: np.random.Generator
+) -> Int[np.ndarray, " count"]:
+    turns = -(-count // len(originals))
+    return np.concatenate([generator.permutation(originals) for _ in range(turns)])[:count]
 
 
 def build_resampling_pool(examples: Examples, client_size: int, seed: Seed) -> ResamplingPool:
