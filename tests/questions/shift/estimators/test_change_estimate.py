@@ -4,6 +4,7 @@ import torch
 from overheard.questions.shift.estimators.change_estimate import (
     ResponseCurve,
     fit_change_estimator,
+    widen_by_size,
 )
 from overheard.questions.shift.estimators.change_scan import fit_change_scan
 
@@ -65,3 +66,50 @@ def test_the_curve_is_inverted_between_its_points_and_continued_beyond() -> None
     # 0.3 lies halfway: 0.2. 0.5 lies 0.1 beyond the end: 0.5. Their sum is 0.7.
     found = curve.true_shares(torch.tensor([[0.3, 0.5]]).double())
     assert found[0].tolist() == pytest.approx([0.2 / 0.7, 0.5 / 0.7])
+
+
+def risen(sizes: list[int], classes: int) -> torch.Tensor:
+    return torch.arange(classes) < torch.tensor(sizes)[:, None]
+
+
+def test_the_widening_is_the_conformal_quantile_among_runs_with_about_as_many_labels() -> None:
+    # Errors of 1 to 10 deviations where one label rises, 0.1 to 1 where two of four do. Of each
+    # 10 runs, the interval at 90 % reaches the largest: ceil(0.9 * 11) = 10.
+    steps = torch.arange(1, 11).double()
+    one, two = torch.zeros(10, 4).double(), torch.zeros(10, 4).double()
+    one[:, 0] = steps
+    two[:, 0] = steps * 2**0.5 / 10
+    factors = widen_by_size(
+        torch.cat((one, two)), risen([1] * 10 + [2] * 10, 4), torch.eye(4).double()
+    )
+    assert factors == pytest.approx((10 / 1.6449, 1 / 1.6449), rel=1e-4)
+
+
+def test_a_number_of_labels_without_runs_has_the_factor_of_the_closest() -> None:
+    errors = torch.ones(18, 12).double()
+    errors[:9] *= 3
+    factors = widen_by_size(errors, risen([1] * 9 + [6] * 9, 12), torch.eye(12).double())
+    # 2 is closer to 1 than to 6 on the log scale, and 3 is closer to 6.
+    expected = [3, 3] + [6 / 6**0.5] * 4
+    assert factors == pytest.approx([factor / 1.6449 for factor in expected], rel=1e-4)
+
+
+def test_a_label_that_is_overestimated_whenever_it_rises_widens_intervals() -> None:
+    generator = torch.Generator().manual_seed(5)
+    rising = torch.eye(4, dtype=torch.bool).repeat(16, 1)  # one label in each of 64 runs
+    shares = torch.full((64, ROUNDS, 4), 0.25).double()
+    shares[:, SINCE:] += 0.2 * (rising[:, None].double() - 0.25)
+    tracks = shares + 0.01 * torch.randn(shares.shape, generator=generator).double()
+    biased = tracks.clone()
+    biased[rising[:, 0], SINCE:, 0] += 0.15
+    scan = fit_change_scan(0.25 + tracks - shares)
+    fair, wide = (
+        [
+            estimator.read(track, SINCE)[1].sum_over(labels)
+            for track, labels in zip(of_all, rising, strict=True)
+        ]
+        for of_all in (tracks, biased)
+        for estimator in [fit_change_estimator(scan, of_all, shares, rising)]
+    )
+    assert wide[0][2] - wide[0][1] > 2 * (fair[0][2] - fair[0][1])
+    assert sum(low <= 0.4 <= high for _, low, high in wide) >= 0.9 * len(rising)

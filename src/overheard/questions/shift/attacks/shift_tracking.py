@@ -27,6 +27,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
+from overheard.questions.shift.estimators.change_estimate import MIN_ALIKE
 from overheard.questions.shift.estimators.simulated_readings import (
     ReadRound,
     SimulatedReadings,
@@ -181,7 +182,8 @@ class ShiftTracking(Attack[Shift]):
 
     With or without an alarm, the claim gives the most likely round of the change, from all
     rounds. For shares it also gives each change and the shares after it, with the errors of
-    simulated federations whose target shifts (`estimators.change_estimate`).
+    simulated federations whose target shifts (`estimators.change_estimate`). Intervals hold for
+    the labels that rise, one or any number up to half of them.
 
     The threshold assumes auxiliary examples like the target's, and fixed label shares of each
     client without a shift. It also assumes that clients exchange examples no more often than
@@ -192,7 +194,8 @@ class ShiftTracking(Attack[Shift]):
 
     The attack is not calibrated if a label has fewer auxiliary examples than `least_per_label`
     asks for, or too few federations are simulated for the rate. It then states the rate but no
-    threshold, and raises no alarm.
+    threshold, and raises no alarm. With as few auxiliary examples, or with fewer simulated
+    shifts than an interval needs, it doubts its intervals.
 
     Args:
         follows: the tracked quantity: label shares or representations.
@@ -252,7 +255,8 @@ class ShiftTracking(Attack[Shift]):
                 claim = tracker.claim(readings, group.rounds)
                 # With a rate and no threshold, it says that it is not calibrated.
                 evidence = replace(claim.evidence, false_alarm_rate=self.false_alarm_rate)
-                claims[target] = replace(claim, evidence=evidence)
+                doubt = None if claim.change is None else _reason_for_doubt(self, knowledge)
+                claims[target] = replace(claim, evidence=evidence, reason_for_doubt=doubt)
         return claims
 
 
@@ -285,8 +289,8 @@ def simulate_targets(
     design = assume_federation(
         view, knowledge, context.build_model, group, attack.exchange_every
     )
-    count = min(attack.most_virtual, knowledge.compute.virtual_clients)
-    shifted = round(SHIFTED_SHARE * count)
+    count = _count_federations(attack, knowledge)
+    shifted = _count_shifted(attack, knowledge)
     return simulate_readings(
         design,
         knowledge,
@@ -298,6 +302,26 @@ def simulate_targets(
         shifted=shifted,
         reading=attack.follows,
     )
+
+
+def _count_federations(attack: ShiftTracking, knowledge: Knowledge) -> int:
+    return min(attack.most_virtual, knowledge.compute.virtual_clients)
+
+
+def _count_shifted(attack: ShiftTracking, knowledge: Knowledge) -> int:
+    return round(SHIFTED_SHARE * _count_federations(attack, knowledge))
+
+
+def _reason_for_doubt(attack: ShiftTracking, knowledge: Knowledge) -> str | None:
+    """Return why intervals do not hold, from what is known before any update is read."""
+    assert knowledge.auxiliary is not None
+    rarest = int(knowledge.auxiliary.label_counts(knowledge.classes).min())
+    least, shifted = least_per_label(knowledge.auxiliary), _count_shifted(attack, knowledge)
+    if rarest < least:
+        return f"a label has {rarest} auxiliary examples, and intervals need {least} of each"
+    if shifted < MIN_ALIKE:
+        return f"errors are those of {shifted} simulated shifts, and intervals need {MIN_ALIKE}"
+    return None
 
 
 def calibrate(

@@ -24,6 +24,12 @@ CURVE_POINTS = 201
 RIDGE_PENALTY = 1e-9
 """Ridge penalty per row of the polynomial."""
 
+MIN_ALIKE = 9
+"""The fewest runs whose largest error bounds a new one at `INTERVAL_LEVEL`."""
+
+ALIKE_SHARE = 1 / 3
+"""The share of the runs with a shift that count as those in which about as many labels rise."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -60,21 +66,40 @@ class ResponseCurve:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors of estimates in simulated runs.
+
+    Args:
+        covariance: their covariance.
+        widening: factors on the normal intervals of sums over 1, 2, ... labels.
+
+    """
+
+    covariance: Float[Tensor, "classes classes"]
+    widening: tuple[float, ...]
+
+    def around(self, value: Float[Tensor, " classes"]) -> GaussianEstimate:
+        """Return the estimate with these errors."""
+        return GaussianEstimate(value, self.covariance, self.widening)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class ChangeEstimator:
     """Estimates a change, with errors as in simulated federations whose target shifts.
 
     Args:
         scan: gives the weights of rounds.
         curve: the response of estimated shares to true ones.
-        change_errors: covariance of the errors of the change.
-        after_errors: covariance of the errors of the shares after it.
+        change_errors: errors of the change.
+        after_errors: errors of the shares after it.
 
     """
 
     scan: ChangeScan
     curve: ResponseCurve
-    change_errors: Float[Tensor, "classes classes"]
-    after_errors: Float[Tensor, "classes classes"]
+    change_errors: Errors
+    after_errors: Errors
 
     def read(
         self, track: Float[Tensor, "rounds classes"], since: int
@@ -83,8 +108,8 @@ class ChangeEstimator:
         before, after = _mean_shares(self.scan, track[None].double(), [since])
         before, after = (self.curve.true_shares(one)[0] for one in (before, after))
         return (
-            GaussianEstimate(after - before, self.change_errors),
-            GaussianEstimate(after, self.after_errors),
+            self.change_errors.around(after - before),
+            self.after_errors.around(after),
         )
 
 
@@ -102,9 +127,10 @@ def fit_change_estimator(
     inverted (inverse calibration). Otherwise large shares of few labels are overestimated.
 
     The errors include the chance of the draw and a wrong round of the change. Their covariances
-    are shrunk as in Ledoit and Wolf 2004. They are then scaled so that the interval of the
-    total share of the labels that rise covers it in `INTERVAL_LEVEL` of the runs with a shift
-    (conformal prediction, Vovk and others 2005).
+    are shrunk as in Ledoit and Wolf 2004. Where few labels rise, errors have longer tails: such
+    a shift is often missed. So intervals are widened for each number of labels. The interval of
+    the total share of the labels that rise then covers it in `INTERVAL_LEVEL` of the runs in
+    which about as many rise (conformal prediction within a group, Vovk and others 2005).
 
     Args:
         scan: the scale of the evidence.
@@ -124,8 +150,8 @@ def fit_change_estimator(
     return ChangeEstimator(
         scan,
         curve,
-        inflation * _covering_covariance(change_errors, rising[shifts]),
-        inflation * _covering_covariance(after - true_after, rising[shifts]),
+        _measure(change_errors, rising[shifts], inflation),
+        _measure(after - true_after, rising[shifts], inflation),
     )
 
 
@@ -161,17 +187,45 @@ def _fit_curve(
     return ResponseCurve(true, response.cummax(0).values)
 
 
-def _covering_covariance(
-    errors: Float[Tensor, "runs classes"], rising: Bool[Tensor, "runs classes"]
-) -> Float[Tensor, "classes classes"]:
+def _measure(
+    errors: Float[Tensor, "runs classes"],
+    rising: Bool[Tensor, "runs classes"],
+    inflation: float,
+) -> Errors:
     from sklearn.covariance import ledoit_wolf
 
     matrix, _ = ledoit_wolf(errors.numpy(), assume_centered=True)
-    covariance, labels = torch.from_numpy(matrix), rising.double()
+    covariance = inflation * torch.from_numpy(matrix)
+    return Errors(covariance, widen_by_size(errors, rising, torch.from_numpy(matrix)))
+
+
+def widen_by_size(
+    errors: Float[Tensor, "runs classes"],
+    rising: Bool[Tensor, "runs classes"],
+    covariance: Float[Tensor, "classes classes"],
+) -> tuple[float, ...]:
+    """Return factors on normal intervals, by the number of labels, from 1 to half of them.
+
+    With its factor, the interval of a sum over the labels that rise covers it in
+    `INTERVAL_LEVEL` of the runs in which about as many rise. These are the `ALIKE_SHARE` of all
+    runs that are closest on the log scale, with ties, and at least `MIN_ALIKE` if there are so
+    many.
+    """
+    labels = rising.double()
     spread = ((labels @ covariance) * labels).sum(1).clamp(min=0).sqrt()
-    ratio = ((errors * labels).sum(1).abs() / spread)[spread > 0].sort().values
-    if not len(ratio):
-        return covariance
-    rank = min(len(ratio), math.ceil(INTERVAL_LEVEL * (len(ratio) + 1)))
+    varies = spread > 0
+    ratios = (errors * labels).sum(1).abs()[varies] / spread[varies]
+    sizes = labels.sum(1)[varies].log()
+    half = max(1, rising.shape[1] // 2)
+    if not len(ratios):
+        return (1.0,) * half
     normal = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
-    return covariance * (float(ratio[rank - 1]) / normal) ** 2
+    enough = min(len(ratios), max(MIN_ALIKE, round(ALIKE_SHARE * len(ratios))))
+    factors = []
+    for size in range(1, half + 1):
+        distance = (sizes - math.log(size)).abs()
+        # Ties, such as all runs with one label, must not be told apart by rounding.
+        alike = ratios[distance <= distance.sort().values[enough - 1] + 1e-9].sort().values
+        rank = min(len(alike), math.ceil(INTERVAL_LEVEL * (len(alike) + 1)))
+        factors.append(float(alike[rank - 1]) / normal)
+    return tuple(factors)

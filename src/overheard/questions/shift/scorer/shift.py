@@ -372,6 +372,8 @@ def _cast_like(
         raise ClaimError(
             f"the claim has {len(claimed.value)} labels, the ground truth {len(true.value)}"
         )
-    return GaussianEstimate(
-        claimed.value.to(true.value), claimed.covariance.to(true.covariance)
+    return replace(
+        claimed,
+        value=claimed.value.to(true.value),
+        covariance=claimed.covariance.to(true.covariance),
     )
