@@ -12,6 +12,7 @@ from overheard_studies.measurements.calibration import calibration
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.shift_alarms import shift_alarms
+from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.study import Paper
 
@@ -31,6 +32,7 @@ PAPER = Paper(
         label_share_doubts(),
         shift(),
         shift_alarms(),
+        shift_sets(),
         whispers_setting(),
     ),
 )

@@ -19,6 +19,7 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View, mean_update
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.adult import Adult
+from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.learning.initialization import initial_weights
@@ -49,8 +50,14 @@ BLOCKS, RUNS = 10, 20
 HALVES = (0.2, 0.8)
 """The weights of the labels that fall and of those that rise."""
 
-SOURCES: tuple[DataSource, ...] = (Mnist(shrink=2), FashionMnist(shrink=2), Adult(), Wisdm())
-NAMES = ("MNIST", "Fashion-MNIST", "Adult", "WISDM")
+SOURCES: tuple[DataSource, ...] = (
+    Mnist(shrink=2),
+    FashionMnist(shrink=2),
+    Adult(),
+    Wisdm(),
+    Digits(),
+)
+NAMES = ("MNIST", "Fashion-MNIST", "Adult", "WISDM", "digits")
 RECIPES = (Recipe(0.05, 1, 32), Recipe(0.001, 1, 32, "adam"))
 CLIENTS = (2, 3, 5)
 LEAST_ABSTAINING = 0.5
@@ -126,13 +133,16 @@ def run_federations(
     pool: Examples,
     base: np.ndarray,
     seeds: Sequence[Seed],
-    rising: np.ndarray | None,
+    risings: Sequence[np.ndarray | None],
 ) -> list[View]:
-    """Train one federation for each seed, and return what client 0 sees of each."""
+    """Train one federation for each seed, and return what client 0 sees of each.
+
+    `risings` marks the labels that rise in each; None = no shift.
+    """
     build = partial(Mlp(hidden=(64,)).build, dataset.task)
     labels, parties = pool.labels.numpy(), [client(k) for k in range(cell.clients)]
     rows = []
-    for seed in seeds:
+    for seed, rising in zip(seeds, risings, strict=True):
         drawer = Drawer(labels, len(base), seed.child("examples").numpy())
         shares = np.tile(base, (ROUNDS // EVERY, cell.clients, 1))
         if rising is not None:
@@ -175,6 +185,31 @@ class Block:
 
 def measure_block(cell: Cell, seed: Seed, runs: int, folder: Path | None) -> Block:
     """Run the federations of a block and the attacker's, and claim of each run."""
+    rising = rising_labels(cell, load(cell.source, folder).task.classes)
+    seeds = [seed.child(kind, run) for kind in ("null", "shift") for run in range(runs)]
+    claims = claim_of_runs(cell, seed, seeds, [None] * runs + [rising] * runs, ATTACK, folder)
+    return Block(claims[:runs], claims[runs:])
+
+
+def claim_of_runs(
+    cell: Cell,
+    seed: Seed,
+    seeds: Sequence[Seed],
+    risings: Sequence[np.ndarray | None],
+    attack: ShiftTracking,
+    folder: Path | None,
+) -> list[Shift]:
+    """Run a federation for each seed and those of one attacker, and claim of each.
+
+    Args:
+        cell: the setting.
+        seed: of the auxiliary set and of the attacker.
+        seeds: of the federations.
+        risings: marks the labels that rise in each; None = no shift.
+        attack: the attack.
+        folder: of the data sets.
+
+    """
     dataset = load(cell.source, folder)
     train, classes = dataset.train, dataset.task.classes
     order = seed.child("auxiliary").numpy().permutation(len(train))
@@ -188,31 +223,17 @@ def measure_block(cell: Cell, seed: Seed, runs: int, folder: Path | None) -> Blo
         (),
         compute=ComputeSettings(seed.child("attacker"), cache=MemoryTensorCache(), workers=1),
     )
-    base = base_shares(cell, folder)
-
-    def observe(kind: str, number: int, rising: np.ndarray | None) -> list[View]:
-        seeds = [seed.child(kind, run) for run in range(number)]
-        return run_federations(cell, dataset, pool, base, seeds, rising)
-
-    found = dict[str, list[torch.Tensor]]()
-    for kind, rising in (("null", None), ("shift", rising_labels(cell, classes))):
-        views = observe(kind, runs, rising)
-        (group,) = group_targets(views[0], (COHORT,), ROUNDS)
-        found[kind] = [read_target(ATTACK, one, COHORT, knowledge, group) for one in views]
-    (view,) = observe("null", 1, None)
-    (group,) = group_targets(view, (COHORT,), ROUNDS)
+    views = run_federations(cell, dataset, pool, base_shares(cell, folder), seeds, risings)
+    (group,) = group_targets(views[0], (COHORT,), ROUNDS)
+    readings = [read_target(attack, one, COHORT, knowledge, group) for one in views]
     enough = int(auxiliary.label_counts(classes).min()) >= least_per_label(train)
     tracker = calibrate_tracker(
-        simulate_targets(ATTACK, view, knowledge, group),
+        simulate_targets(attack, views[0], knowledge, group),
         tuple(range(ROUNDS)),
-        ATTACK.false_alarm_rate if enough else None,
+        attack.false_alarm_rate if enough else None,
         estimates_shares=True,
     )
-    nulls, shifts = (
-        [tracker.claim(one.float(), tuple(range(ROUNDS))) for one in found[kind]]
-        for kind in ("null", "shift")
-    )
-    return Block(nulls, shifts)
+    return [tracker.claim(one.float(), tuple(range(ROUNDS))) for one in readings]
 
 
 def rising_labels(cell: Cell, classes: int) -> np.ndarray:
@@ -230,6 +251,13 @@ def base_shares(cell: Cell, folder: Path | None) -> np.ndarray:
     return rescaled
 
 
+def share_after(cell: Cell, base: np.ndarray, rising: np.ndarray) -> float:
+    """Return the share of the labels that rise among the others' examples, after the shift."""
+    moved = base * np.where(rising, HALVES[1], HALVES[0])
+    after = (base * (cell.clients - 2) + moved / moved.sum()) / (cell.clients - 1)
+    return float(after[rising].sum())
+
+
 def _measure(number: int, run: MeasurementRun) -> Iterator[ReproducedValue]:
     """Yield the rates of a cell, over all its blocks."""
     cell, root = list_cells()[number], Seed(19).child("ten auxiliary sets")
@@ -241,9 +269,8 @@ def _measure(number: int, run: MeasurementRun) -> Iterator[ReproducedValue]:
         shifts += found.shifts
     base = base_shares(cell, run.resources.data)
     rising = rising_labels(cell, len(base))
-    moved = base * np.where(rising, HALVES[1], HALVES[0])
-    true = (base * (cell.clients - 2) + moved / moved.sum()) / (cell.clients - 1)
-    for name, words, is_so in _rates(nulls, shifts, rising, float(true[rising].sum())):
+    true = share_after(cell, base, rising)
+    for name, words, is_so in _rates(nulls, shifts, rising, true):
         rate = estimate_proportion(float(sum(is_so)), len(is_so)) if is_so else None
         key = f"cell_{number:02d}_{name}"
         yield make_value(key, f"{cell.name}; {words}, of {len(is_so)}", rate)
