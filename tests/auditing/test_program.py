@@ -17,6 +17,7 @@ from overheard.auditing.run_kinds import (
     RunKind,
     control_kind,
     first_control,
+    kinds_drawn_together,
     run_kinds,
 )
 from overheard.core.errors import PlanError
@@ -225,6 +226,9 @@ def test_refuses_a_plan_with_shift_and_identity_attacks():
             PlanError, match="need different control runs: split the plan in two"
         ):
             run_kinds(of_users(*threats, shifts=(TRULY,)))
+        # A single run of it can be simulated, so its examples are drawn.
+        drawn = kinds_drawn_together(of_users(*threats, shifts=(TRULY,)))
+        assert drawn == (PLANNED, NATURAL, EXACT, *PERMUTED[1:])
         # Where nothing shifts, or data are but exchanged, there is one control.
         assert run_kinds(of_users(*threats)) == PERMUTED
         assert run_kinds(of_users(*threats, shifts=(EXCHANGE,))) == PERMUTED
