@@ -10,6 +10,8 @@ CLASSES, FEATURES, CLIENTS, STEPS = 3, 4, 160, 60
 
 HALVES = torch.arange(CLIENTS) % 2
 
+ON_QUARTER = torch.arange(CLIENTS) // 2 % 2 == 1
+
 
 def draw_shares(alpha: float = 0.5) -> Tensor:
     return torch.from_numpy(Seed(0).numpy().dirichlet([alpha] * CLASSES, CLIENTS))

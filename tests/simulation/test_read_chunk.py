@@ -27,6 +27,7 @@ from overheard.simulation.job_tensors import (
     BROADCAST_PREFIX,
     pack_examples,
     pack_history,
+    pack_quarters,
 )
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
@@ -93,8 +94,7 @@ def tensors_of(
     return {
         "pool/inputs": pool.examples.inputs,
         "pool/labels": pool.examples.labels,
-        "half/0": pool.halves[0],
-        "half/1": pool.halves[1],
+        **pack_quarters(pool.quarters),
         "auxiliary/inputs": AUXILIARY.inputs,
         "auxiliary/labels": AUXILIARY.labels,
         "held out": split.held_out,
@@ -108,8 +108,8 @@ TRAIN = partial(train_cohort, build, seed=SEED.child("training"))
 
 def tasks_of(clients: Sequence[VirtualClient], most: int | None = None) -> list[ClientTask]:
     """Return the training of these clients, on the first of their examples."""
-    labels, halves = POOL.examples.labels, POOL.halves
-    return [ClientTask(c.name, c.draw_rows(labels, halves, SEED)[:most]) for c in clients]
+    labels, quarters = POOL.examples.labels, POOL.quarters
+    return [ClientTask(c.name, c.draw_rows(labels, quarters, SEED)[:most]) for c in clients]
 
 
 def flat(learned: Iterable[ClientResult]) -> torch.Tensor:

@@ -25,18 +25,23 @@ from overheard.simulation.virtual_client import VirtualClient, draw_counts
 from tests.simulation.small_run import CLIENTS, CountingCache, knowledge, server_view
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 0, 1, 1, 1, 1])
-HALVES = (torch.arange(5), torch.arange(5, 10))
+QUARTERS = ((torch.arange(2), torch.arange(2, 5)), (torch.arange(5, 8), torch.arange(8, 10)))
 
 
 class TestRows:
     def test_are_of_its_half_and_have_its_label_counts(self) -> None:
-        rows = VirtualClient(3, 1, 0, (2, 3)).draw_rows(LABELS, HALVES, Seed(0))
+        rows = VirtualClient(3, 1, 0, (2, 3)).draw_rows(LABELS, QUARTERS, Seed(0))
         assert LABELS[rows].bincount().tolist() == [2, 3]
         assert set(rows.tolist()) <= {5, 6, 7, 8, 9}
 
+    def test_are_of_its_quarter_if_it_has_one(self) -> None:
+        rows = VirtualClient(3, 0, 0, (3, 3), quarter=1).draw_rows(LABELS, QUARTERS, Seed(0))
+        assert LABELS[rows].bincount().tolist() == [3, 3]
+        assert set(rows.tolist()) == {2, 3, 4}
+
     def test_repeat_only_after_all_of_the_label_are_used(self) -> None:
         # Half 0 has three of label 0, used 2 or 3 times for 7, and two of label 1, used twice.
-        rows = VirtualClient(3, 0, 0, (7, 4)).draw_rows(LABELS, HALVES, Seed(0))
+        rows = VirtualClient(3, 0, 0, (7, 4)).draw_rows(LABELS, QUARTERS, Seed(0))
         assert sorted(rows.bincount().tolist()) == [2, 2, 2, 2, 3]
 
 
@@ -62,13 +67,14 @@ class TestCounts:
 
 def test_a_resampled_client_repeats_some_examples_and_never_has_others() -> None:
     labels = torch.zeros(4000, dtype=torch.long)
-    halves = (torch.arange(2000), torch.arange(2000, 4000))
-    rows = VirtualClient(3, 1, 0, (2000,), resampled=True).draw_rows(labels, halves, Seed(0))
+    first, second, third, fourth = torch.arange(4000).split(1000)
+    quarters = ((first, second), (third, fourth))
+    rows = VirtualClient(3, 1, 0, (2000,), resampled=True).draw_rows(labels, quarters, Seed(0))
     # 2,000 draws with replacement from 2,000 contain a share of 1 - 1/e = 0.632.
     assert len(rows) == 2000
     assert 0.60 < len(rows.unique()) / 2000 < 0.66
     assert int(rows.min()) >= 2000
-    plain = VirtualClient(3, 1, 0, (2000,)).draw_rows(labels, halves, Seed(0))
+    plain = VirtualClient(3, 1, 0, (2000,)).draw_rows(labels, quarters, Seed(0))
     assert len(plain.unique()) == 2000
 
 
@@ -101,6 +107,23 @@ def test_every_example_is_in_one_part_and_every_part_has_every_class(
         assert len(labels[rows].unique()) == len(counts)
 
 
+@given(counts=st.lists(st.integers(3, 40), min_size=2, max_size=5), seed=st.integers(0, 99))
+def test_quarters_divide_their_half_and_share_only_single_examples(
+    counts: list[int], seed: int
+) -> None:
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    split = split_auxiliary(labels, len(counts), Seed(seed))
+    for half, (first, second) in zip(split.halves, split.quarters, strict=True):
+        assert set(half.tolist()) == {*first.tolist(), *second.tolist()}
+        of_half, of_first, of_second = (
+            labels[rows].bincount(minlength=len(counts)) for rows in (half, first, second)
+        )
+        is_single = (of_half == 1).long()
+        assert (of_first + of_second).equal(of_half + is_single)
+        assert int((of_first - of_second).min()) >= 0
+        assert int((of_first - of_second).max()) <= 1
+
+
 def test_a_fifth_is_held_out_and_an_odd_rest_gives_the_first_half_one_more() -> None:
     # 12 of class 0: 12 / 5 = 2.4, so 2 held out and 5 + 5; 3 of class 1: 1, 1 and 1;
     # 4 of class 2: 0.8, so 1 held out, then 2 and 1.
@@ -115,18 +138,21 @@ def test_refuses_labels_out_of_range() -> None:
         split_auxiliary(torch.arange(9) % 3, 2, Seed(0))
 
 
-def test_each_half_is_augmented_from_its_own_examples() -> None:
-    # Rows of the two halves have opposite values, so that mixing them would be visible.
-    labels = torch.arange(30) % 3
+def test_each_quarter_is_augmented_from_its_own_examples() -> None:
+    # Rows of each quarter have a value of their own, so that mixing them would be visible.
+    labels = torch.arange(60) % 3
     split = split_auxiliary(labels, 3, Seed(0))
-    inputs = torch.zeros(30, 1)
-    inputs[split.halves[0]] = 100.0
-    inputs[split.halves[1]] = -100.0
+    inputs = torch.zeros(60, 1)
+    values = ((100.0, 200.0), (-100.0, -200.0))
+    for half in (0, 1):
+        for quarter in (0, 1):
+            inputs[split.quarters[half][quarter]] = values[half][quarter]
     result = build_pool(Examples(inputs, labels), split, Seed(1))
-    for half, value in zip(result.halves, (100.0, -100.0), strict=True):
-        half_examples = result.examples.take(half)
-        assert half_examples.label_counts(3).tolist() == [MIN_PER_CLASS] * 3
-        assert torch.allclose(half_examples.inputs, torch.tensor(value))
+    for half in (0, 1):
+        for quarter in (0, 1):
+            own = result.examples.take(result.quarters[half][quarter])
+            assert own.label_counts(3).tolist() == [MIN_PER_CLASS // 2] * 3
+            assert torch.allclose(own.inputs, torch.tensor(values[half][quarter]))
 
 
 def test_enough_examples_are_not_augmented() -> None:
@@ -134,8 +160,9 @@ def test_enough_examples_are_not_augmented() -> None:
     split = split_auxiliary(labels, 3, Seed(0))
     examples = Examples(torch.arange(900.0).unsqueeze(1), labels)
     result = build_pool(examples, split, Seed(1))
-    rows_used = [result.examples.inputs[half].flatten().long() for half in result.halves]
-    assert all(map(torch.equal, rows_used, split.halves))
+    for pooled, rows in zip(result.quarters, split.quarters, strict=True):
+        for own, expected in zip(pooled, rows, strict=True):
+            assert result.examples.inputs[own].flatten().long().equal(expected)
 
 
 SIZES = (10, 60)
@@ -175,7 +202,7 @@ class TestCohorts:
         # with a preference have mostly one label.
         prior = Prior((Quantity(1),))
         largest: dict[int, list[float]] = {0: [], 1: []}
-        for chunk in draw(64, members=8, prior=prior):
+        for chunk in draw(128, members=8, prior=prior):
             for place, members_drawn in enumerate(chunk.clients_per_reading()):
                 counts = np.array([client.counts for client in members_drawn]).sum(0)
                 largest[place % 2].append(counts.max() / counts.sum())

@@ -1,4 +1,4 @@
-"""The split of auxiliary examples into those for probes and two halves for training."""
+"""The split of auxiliary examples into those for probes and four quarters for training."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,6 +12,9 @@ from overheard.core.errors import NeedsError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
 
+Quarters = tuple[tuple[Rows, Rows], tuple[Rows, Rows]]
+"""The rows of the two quarters of each half."""
+
 HELD_OUT_SHARE = 0.2
 """The share of each class that is held out for probes."""
 
@@ -22,10 +25,19 @@ MIN_PER_CLASS = 3
 @final
 @dataclass(frozen=True, slots=True)
 class AuxiliarySplit:
-    """Rows of the auxiliary examples: held-out ones, and the two halves of the others."""
+    """Rows of the auxiliary examples: held-out ones, and the others in halves of two quarters.
+
+    The quarters of a half share an example only if it is the single one of its class there.
+    """
 
     held_out: Rows
-    halves: tuple[Rows, Rows]
+    quarters: Quarters
+
+    @property
+    def halves(self) -> tuple[Rows, Rows]:
+        """The rows of each half, in ascending order."""
+        first, second = (torch.unique(torch.cat(quarters)) for quarters in self.quarters)
+        return first, second
 
 
 def split_auxiliary(
@@ -37,7 +49,7 @@ def split_auxiliary(
     """Split examples at random, class by class, so that every part has every class.
 
     About a fifth is held out, at most `most_held_out` per class. If the rest is odd, the first
-    half has one more.
+    half has one more, and likewise for the quarters of a half.
 
     Raises:
         NeedsError: if a class has too few examples.
@@ -57,11 +69,21 @@ def split_auxiliary(
     order = torch.randperm(len(labels), generator=seed.generator())
     order = order[labels[order].argsort(stable=True)]
     rank = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels[order]]
-    probe_end, half_end = held_out[labels[order]], first[labels[order]]
-    return AuxiliarySplit(
-        order[rank < probe_end].sort().values,
-        (
-            order[(rank >= probe_end) & (rank < half_end)].sort().values,
-            order[rank >= half_end].sort().values,
-        ),
+    label = labels[order]
+    probe_end, half_end, end = held_out[label], first[label], counts[label]
+    first_half = _halve(order, rank, probe_end, half_end)
+    second_half = _halve(order, rank, half_end, end)
+    return AuxiliarySplit(order[rank < probe_end].sort().values, (first_half, second_half))
+
+
+def _halve(
+    order: Rows, rank: Rows, begin: Int[Tensor, " examples"], end: Int[Tensor, " examples"]
+) -> tuple[Rows, Rows]:
+    """Return the two quarters of a half: the ranks of each example's class in [begin, end)."""
+    is_inside = (rank >= begin) & (rank < end)
+    is_single = end - begin == 1
+    middle = begin + (end - begin + 1) // 2
+    return (
+        order[is_inside & (rank < middle)].sort().values,
+        order[is_inside & ((rank >= middle) | is_single)].sort().values,
     )

@@ -12,40 +12,49 @@ from torch import Tensor
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
-from overheard.core.split import Rows
 from overheard.learning.workers.job import TensorBundle
 from overheard.simulation.augment import augment_examples
-from overheard.simulation.auxiliary_split import AuxiliarySplit
+from overheard.simulation.auxiliary_split import AuxiliarySplit, Quarters
 from overheard.simulation.cache_keys import ReadingKeys, combined_key
 from overheard.simulation.cached_jobs import CachedJob, JobInputs, JobResult, run_cached_jobs
 from overheard.simulation.chunk import Chunk
-from overheard.simulation.job_tensors import pack_background, pack_examples, pack_history
+from overheard.simulation.job_tensors import (
+    pack_background,
+    pack_examples,
+    pack_history,
+    pack_quarters,
+)
 from overheard.simulation.probe import Probe
 from overheard.simulation.read_chunk import ReadChunk
 from overheard.simulation.simulation_context import SimulationContext
 
 MIN_PER_CLASS = 100
-"""A half with fewer examples of a class is augmented to this number."""
+"""A half with fewer examples of a class is augmented to about this number."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrainingPool:
-    """Training examples, and the rows of each half."""
+    """Training examples, and the rows of the two quarters of each half."""
 
     examples: Examples
-    halves: tuple[Rows, Rows]
+    quarters: Quarters
 
 
 def build_pool(auxiliary: Examples, split: AuxiliarySplit, seed: Seed) -> TrainingPool:
-    """Return both halves, each augmented if a class has fewer than `MIN_PER_CLASS`."""
+    """Return all quarters, each augmented by itself if a class has too few examples."""
     parts = [
-        augment_examples(auxiliary.take(rows), MIN_PER_CLASS, seed.child("augment", half))
-        for half, rows in enumerate(split.halves)
+        augment_examples(
+            auxiliary.take(rows), MIN_PER_CLASS // 2, seed.child("augment", half, quarter)
+        )
+        for half, quarters in enumerate(split.quarters)
+        for quarter, rows in enumerate(quarters)
     ]
-    first = len(parts[0])
     examples = concatenate_examples(parts)
-    return TrainingPool(examples, (torch.arange(first), torch.arange(first, len(examples))))
+    first, second, third, fourth = torch.split(
+        torch.arange(len(examples)), list(map(len, parts))
+    )
+    return TrainingPool(examples, ((first, second), (third, fourth)))
 
 
 DESCRIPTION = "virtual clients"
@@ -154,8 +163,7 @@ def _shared_bundles(
     pool = build_pool(context.auxiliary, context.auxiliary_split, context.seed.child("pool"))
     examples = {
         **pack_examples("pool", pool.examples),
-        "half/0": pool.halves[0],
-        "half/1": pool.halves[1],
+        **pack_quarters(pool.quarters),
         **pack_examples("auxiliary", context.auxiliary),
         "held out": context.auxiliary_split.held_out,
     }

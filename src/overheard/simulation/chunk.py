@@ -40,6 +40,10 @@ MAX_COHORT_SIZE = 64
 MIN_WEIGHT = 1e-3
 """Added to the weight of each client, so that clients without the label can be chosen too."""
 
+FIRST_ON_QUARTER = 1_000_000
+"""The number of the first client, or chunk of cohorts, that trains on a quarter. So these draws
+are others than those of clients with a whole half, however many there are."""
+
 COUNTS_KEY = "counts"
 """The name of the cached tensor with the label counts of all clients."""
 
@@ -89,13 +93,15 @@ def draw_chunks(
     seed: Seed,
     *,
     after_server: bool = False,
+    with_quarters: bool = False,
 ) -> tuple[Chunk, ...]:
     """Draw all virtual clients or virtual cohorts, chunk by chunk.
 
     The draws of a client depend only on the seed and its number, so requesting more clients
-    keeps the first ones. So it is with cohorts from two whole chunks on. Virtual clients train
-    on the two halves in turn. With cohorts, whole chunks do. All members of a cohort train on
-    one half, follow one recipe and have sizes of one scale, as the members of a federation do.
+    keeps the first ones. So it is with cohorts from four whole chunks on. Virtual clients train
+    on the two halves of the auxiliary examples in turn. With cohorts, whole chunks do. All
+    members of a cohort train on one part, follow one recipe and have sizes of one scale, as the
+    members of a federation do.
 
     Args:
         knowledge: what is known of clients, with the number of virtual clients.
@@ -104,64 +110,96 @@ def draw_chunks(
             cohorts.
         seed: the seed of the simulation.
         after_server: whether cohorts are probed after the server's own defenses.
+        with_quarters: whether every other client, or pair of chunks of cohorts, trains on a
+            quarter of the auxiliary examples, in either half.
 
     Raises:
-        NeedsError: if a split of the prior cannot be drawn from.
+        PlanError: if a split of the prior cannot be drawn from.
 
     """
     count = knowledge.compute.virtual_clients
     if cohort_size is None:
-        label_counts = _load_or_draw_counts(knowledge, [sizes] * count, seed)
+        # At least two chunks, so that one of them can train on quarters.
+        width = min(CHUNK, -(-count // 2)) if with_quarters else CHUNK
+        numbers = _client_numbers(count, width, with_quarters)
+        label_counts = _load_or_draw_counts(knowledge, numbers, [sizes] * count, seed)
         clients = [
-            _draw_client(n, n % 2, label_counts[n], knowledge, seed.child("client", n))
-            for n in range(count)
+            _draw_client(n, n, counts, knowledge, seed.child("client", n))
+            for n, counts in zip(numbers, label_counts, strict=True)
         ]
         return tuple(
-            Chunk(tuple(clients[begin : begin + CHUNK])) for begin in range(0, count, CHUNK)
+            Chunk(tuple(clients[begin : begin + width])) for begin in range(0, count, width)
         )
     width, cohort_size = chunk_width(cohort_size), min(cohort_size, MAX_COHORT_SIZE)
-    # At least two chunks, so that there are cohorts of both halves.
-    step = min(width, -(-count // 2))
+    # At least two chunks of each kind, so that there are cohorts of both halves.
+    step = min(width, -(-count // (4 if with_quarters else 2)))
+    turns = [_turn_of_chunk(chunk, with_quarters) for chunk in range(-(-count // step))]
+    seeds = [seed.child("chunk", turn) for turn in turns]
+    numbers = [turn * width + place for turn in turns for place in range(width)]
     scales = [
-        scale
-        for chunk in range(-(-count // step))
-        for scale in [draw_size_range(sizes, seed.child("chunk", chunk, "sizes"))] * width
+        scale for one in seeds for scale in [draw_size_range(sizes, one.child("sizes"))] * width
     ]
-    label_counts = _load_or_draw_counts(knowledge, scales, seed)
+    label_counts = _load_or_draw_counts(knowledge, numbers, scales, seed)
     chunks = []
-    for chunk, begin in enumerate(range(0, count, step)):
-        cohort_count, chunk_seed = min(step, count - begin), seed.child("chunk", chunk)
-        numbers = range(chunk * width, chunk * width + max(2 * cohort_size, cohort_count))
+    for chunk, (turn, chunk_seed) in enumerate(zip(turns, seeds, strict=True)):
+        cohort_count = min(step, count - chunk * step)
+        places = range(chunk * width, chunk * width + max(2 * cohort_size, cohort_count))
         clients = [
-            _draw_client(n, chunk % 2, label_counts[n], knowledge, chunk_seed) for n in numbers
+            _draw_client(numbers[n], turn, label_counts[n], knowledge, chunk_seed)
+            for n in places
         ]
         cohorts = _draw_cohorts(clients, cohort_count, cohort_size, chunk_seed)
         chunks.append(Chunk(tuple(clients), cohorts, after_server))
     return tuple(chunks)
 
 
+def _client_numbers(count: int, width: int, with_quarters: bool) -> list[int]:
+    """Return the numbers of clients, of which every other chunk may train on quarters."""
+    if not with_quarters:
+        return list(range(count))
+    return [
+        (place // width % 2) * FIRST_ON_QUARTER + place // (2 * width) * width + place % width
+        for place in range(count)
+    ]
+
+
+def _turn_of_chunk(chunk: int, with_quarters: bool) -> int:
+    """Return the number of a chunk of cohorts among those that train on parts of one kind."""
+    if not with_quarters:
+        return chunk
+    turn = chunk // 4 * 2 + chunk % 2
+    return turn if chunk % 4 < 2 else FIRST_ON_QUARTER + turn
+
+
 def _draw_client(
-    number: int, half: int, counts: tuple[int, ...], knowledge: Knowledge, seed: Seed
+    number: int, turn: int, counts: tuple[int, ...], knowledge: Knowledge, seed: Seed
 ) -> VirtualClient:
+    """Draw a client; the turn decides on which part of the auxiliary examples it trains."""
     recipe = int(seed.child("recipe").numpy().integers(len(knowledge.candidate_recipes())))
-    return VirtualClient(number, half, recipe, counts, knowledge.prior.with_replacement)
+    quarter = turn // 2 % 2 if turn >= FIRST_ON_QUARTER else None
+    return VirtualClient(
+        number, turn % 2, recipe, counts, knowledge.prior.with_replacement, quarter
+    )
 
 
 def _load_or_draw_counts(
-    knowledge: Knowledge, sizes: Sequence[tuple[int, int]], seed: Seed
+    knowledge: Knowledge,
+    numbers: Sequence[int],
+    sizes: Sequence[tuple[int, int]],
+    seed: Seed,
 ) -> list[tuple[int, ...]]:
-    """Load the label counts of all clients from the cache, or draw and save them.
+    """Load the label counts of clients from the cache, or draw and save them.
 
     Drawing them for 1,200 clients of 600 examples takes half a second, for every attack.
     """
     cache, splits = knowledge.compute.cache, knowledge.prior.splits or DEFAULT_SPLITS
-    key = text_key(repr((splits, sizes, knowledge.classes, seed)))
+    key = text_key(repr((splits, numbers, sizes, knowledge.classes, seed)))
     cached = cache.load(key)
     if cached is not None:
         return [tuple(counts) for counts in cached[COUNTS_KEY].tolist()]
     label_counts = [
         draw_counts(number, splits, size_range, knowledge.classes, seed)
-        for number, size_range in enumerate(sizes)
+        for number, size_range in zip(numbers, sizes, strict=True)
     ]
     cache.save(key, {COUNTS_KEY: torch.tensor(label_counts)})
     return label_counts

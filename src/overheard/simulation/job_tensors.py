@@ -8,6 +8,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Weights
 from overheard.learning.workers.job import TensorBundle
+from overheard.simulation.auxiliary_split import Quarters
 
 BROADCAST_PREFIX = "broadcast/"
 """Prefix of the names of the broadcast's weights."""
@@ -34,6 +35,23 @@ def unpack_examples(tensors: Mapping[str, Tensor], name: str) -> Examples:
     """Return the examples of this name from the tensors of a job."""
     names = [f"{name}/{part}" for part in PARTS]
     return Examples(*(tensors[part] for part in names if part in tensors))
+
+
+def pack_quarters(quarters: Quarters) -> dict[str, Tensor]:
+    """Return the rows of the pool as tensors of a job; `unpack_quarters` is the inverse."""
+    return {
+        f"quarter/{half}/{quarter}": rows
+        for half, of_half in enumerate(quarters)
+        for quarter, rows in enumerate(of_half)
+    }
+
+
+def unpack_quarters(tensors: Mapping[str, Tensor]) -> Quarters:
+    """Return the rows of the two quarters of each half from the tensors of a job."""
+    first, second = (
+        (tensors[f"quarter/{half}/0"], tensors[f"quarter/{half}/1"]) for half in (0, 1)
+    )
+    return first, second
 
 
 def pack_background(knowledge: Knowledge) -> dict[str, Tensor]:

@@ -25,6 +25,7 @@ from overheard.simulation.job_tensors import (
     unpack_background,
     unpack_broadcast,
     unpack_examples,
+    unpack_quarters,
     unpack_round,
 )
 from overheard.simulation.probe import Probe, ProbeContext, probe_seed
@@ -36,8 +37,8 @@ from overheard.simulation.simulated_defenses import SimulatedDefenses
 class ReadChunk(Job):
     """Train the clients of one chunk in one round, apply defenses, form cohorts, and probe.
 
-    It reads the tensors of the broadcast, the examples "pool" and "auxiliary", the rows
-    "half/0", "half/1" and "held out", and the public examples if known defenses may use them.
+    It reads the tensors of the broadcast, the examples "pool" and "auxiliary", the rows of the
+    pool's quarters and "held out", and the public examples if known defenses may use them.
     It returns the readings of each probe under its position.
 
     Args:
@@ -107,10 +108,10 @@ class ReadChunk(Job):
     def _train_updates(self, broadcast: Weights, tensors: Mapping[str, Tensor]) -> list[Update]:
         """Return the update of each client, after its defenses."""
         pool = unpack_examples(tensors, "pool")
-        halves = (tensors["half/0"], tensors["half/1"])
+        quarters = unpack_quarters(tensors)
         clients = self.chunk.clients
         members = [
-            ClientTask(client.name, client.draw_rows(pool.labels, halves, self.seed))
+            ClientTask(client.name, client.draw_rows(pool.labels, quarters, self.seed))
             for client in clients
         ]
         pool, members = self._simulated_defenses.defended_tasks(

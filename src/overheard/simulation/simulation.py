@@ -6,7 +6,7 @@ from statistics import median
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.errors import NeedsError
@@ -49,6 +49,7 @@ class Simulation:
             members.
         halves: 0 or 1: the half of the auxiliary examples on which each trained. A model fitted
             to virtual clients of one half has not seen the examples of the other.
+        on_quarter: whether each trained on a quarter, so on half as many different examples.
         recipes: index into `knowledge.recipes()` of the recipe of each.
         rounds: the simulated rounds.
         readings: the readings of each probe, in each round.
@@ -57,6 +58,7 @@ class Simulation:
 
     counts: Int[Tensor, "virtual classes"]
     halves: Int[Tensor, " virtual"]
+    on_quarter: Bool[Tensor, " virtual"]
     recipes: Int[Tensor, " virtual"]
     rounds: tuple[int, ...]
     readings: Mapping[Probe, Float[Tensor, "virtual rounds ..."]]
@@ -66,6 +68,7 @@ class Simulation:
         return Simulation(
             self.counts[rows],
             self.halves[rows],
+            self.on_quarter[rows],
             self.recipes[rows],
             self.rounds,
             {probe: reading[rows] for probe, reading in self.readings.items()},
@@ -90,6 +93,7 @@ def run_simulation(
     probes: Sequence[Probe],
     *,
     cohort_size: int | None = None,
+    with_quarters: bool = False,
 ) -> Simulation:
     """Train virtual clients from the broadcast of each round, and probe their updates.
 
@@ -109,6 +113,8 @@ def run_simulation(
             is the mean over virtual clients, weighted by examples. At most
             `chunk.MAX_COHORT_SIZE` are used, so that the mean varies a little more than that of
             a larger cohort.
+        with_quarters: whether half of the virtual clients train on a quarter of the auxiliary
+            examples in place of a half. The others are the first of those without quarters.
 
     Raises:
         NeedsError: if knowledge is missing, there are too few auxiliary examples, a split of
@@ -124,7 +130,12 @@ def run_simulation(
     context = build_context(view, knowledge, rounds)
     sizes = size_range(view, knowledge.prior)
     chunks = draw_chunks(
-        knowledge, sizes, cohort_size, context.seed, after_server=SERVER not in view.observers
+        knowledge,
+        sizes,
+        cohort_size,
+        context.seed,
+        after_server=SERVER not in view.observers,
+        with_quarters=with_quarters,
     )
     clients_of_readings = [
         clients for chunk in chunks for clients in chunk.clients_per_reading()
@@ -132,6 +143,7 @@ def run_simulation(
     return Simulation(
         torch.tensor([_total_counts(clients) for clients in clients_of_readings]),
         torch.tensor([clients[0].half for clients in clients_of_readings]),
+        torch.tensor([clients[0].quarter is not None for clients in clients_of_readings]),
         torch.tensor([clients[0].recipe for clients in clients_of_readings]),
         tuple(rounds),
         collect_readings(context, knowledge, rounds, chunks, _with_shared_probes(probes)),

@@ -11,6 +11,7 @@ from torch import Tensor
 from overheard.core.errors import NeedsError, PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
+from overheard.simulation.auxiliary_split import Quarters
 from overheard.simulation.client_sizes import draw_size
 
 
@@ -24,7 +25,8 @@ class VirtualClient:
         half: the half of the auxiliary examples on which it trains, 0 or 1.
         recipe: index of the recipe that it follows.
         counts: the number of its examples of each label.
-        resampled: whether examples are drawn with replacement; see `core.prior.Prior`.
+        resampled: whether examples are drawn with replacement; see `core.knowledge.Prior`.
+        quarter: the quarter of this half on which it trains, 0 or 1; None = the whole half.
 
     """
 
@@ -33,6 +35,7 @@ class VirtualClient:
     recipe: int
     counts: tuple[int, ...]
     resampled: bool = False
+    quarter: int | None = None
 
     @property
     def name(self) -> str:
@@ -42,17 +45,24 @@ class VirtualClient:
     def draw_rows(
         self,
         labels: Int[Tensor, " examples"],
-        halves: tuple[Rows, Rows],
+        quarters: Quarters,
         seed: Seed,
     ) -> Rows:
         """Return the rows of the pool that it holds, the same in every round.
 
         Examples of each label are in random order. Unless `resampled`, none is repeated before
-        all of its half are used.
+        all of its half or quarter are used.
+
+        Args:
+            labels: the label of each row of the pool.
+            quarters: the rows of the pool in the two quarters of each half.
+            seed: the seed of the simulation.
+
         """
-        half_rows = halves[self.half]
+        of_half = quarters[self.half]
+        own_rows = torch.cat(of_half) if self.quarter is None else of_half[self.quarter]
         shuffle = self.client_seed(seed).child("rows").generator()
-        rows = half_rows[torch.randperm(len(half_rows), generator=shuffle)]
+        rows = own_rows[torch.randperm(len(own_rows), generator=shuffle)]
         rows = rows[labels[rows].argsort(stable=True)]
         available = labels[rows].bincount(minlength=len(self.counts))
         counts = torch.tensor(self.counts)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from overheard.core.errors import PlanError
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.attacks.ppa import (
@@ -72,7 +72,7 @@ def test_reads_the_named_layer():
 
 
 def test_refuses_an_unknown_layer():
-    with pytest.raises(PlanError, match="'last' or one of 0"):
+    with pytest.raises(NeedsError, match="'last' or one of 0"):
         DifferentialSensitivity(layer="conv").read(scene(), [ZEROS])
 
 

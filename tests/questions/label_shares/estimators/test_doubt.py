@@ -9,6 +9,7 @@ from overheard.questions.label_shares.estimators.doubt import (
     NOISY,
     OTHER_INPUTS,
     POORLY_EXPLAINED,
+    TOO_FEW,
     find_doubt,
 )
 
@@ -24,7 +25,13 @@ def drawn(imbalances: Tensor, seed: int, *, added: tuple[float, float, float] = 
 
 
 def doubt(
-    targets: int, seed: int = 1, *, added=(0.0, 0.0, 0.0), at=None, shift: float = 1.0
+    targets: int,
+    seed: int = 1,
+    *,
+    added=(0.0, 0.0, 0.0),
+    at=None,
+    shift: float = 1.0,
+    repetition: float = 1.0,
 ) -> str | None:
     imbalances = torch.linspace(0.4, 0.9, targets, dtype=torch.float64)
     if at is not None:
@@ -35,6 +42,7 @@ def doubt(
         TRUE_IMBALANCE,
         imbalances,
         shift,
+        repetition,
     )
 
 
@@ -52,6 +60,17 @@ def test_an_imbalance_of_its_own_is_no_reason() -> None:
 def test_unexplained_updates_are_told_apart_from_noisy_ones() -> None:
     assert doubt(20, added=(4.0, 4.0, 0.0)) == POORLY_EXPLAINED
     assert doubt(20, added=(4.0, 4.0, 20.0)) == NOISY
+
+
+def test_variety_is_a_reason_if_virtual_clients_repeat_their_examples() -> None:
+    varied = (0.0, 0.0, 4.0)
+    assert doubt(20, added=varied, repetition=3.0) == TOO_FEW
+    assert doubt(20, added=varied, repetition=1.5) is None
+    assert doubt(20, repetition=3.0) is None
+    # So much would be called noise, were few examples not as likely a reason.
+    assert doubt(20, added=(0.0, 0.0, 20.0), repetition=3.0) == TOO_FEW
+    # A single client may be as varied by chance.
+    assert sum(bool(doubt(1, one, added=varied, repetition=3.0)) for one in range(1, 20)) < 12
 
 
 def test_noisier_virtual_updates_count_as_poorly_explained() -> None:
@@ -72,4 +91,4 @@ def test_inputs_used_in_other_proportions_are_a_reason_of_their_own() -> None:
 def test_no_client_is_no_reason() -> None:
     none = torch.zeros(0, ROUNDS, 3)
     virtual = drawn(TRUE_IMBALANCE, 0)
-    assert find_doubt(virtual, none, TRUE_IMBALANCE, torch.zeros(0), 0.0) is None
+    assert find_doubt(virtual, none, TRUE_IMBALANCE, torch.zeros(0), 0.0, 1.0) is None

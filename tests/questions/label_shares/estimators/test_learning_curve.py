@@ -17,7 +17,7 @@ from overheard.questions.label_shares.attacks.ppa import Ppa
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.learning_curve import (
-    estimate_by_halves,
+    errors_by_halves,
     is_flat,
     portions,
     simulate_until_flat,
@@ -42,8 +42,8 @@ def limited(
     return replace(known, compute=replace(known.compute, smallest_gain=smallest_gain))
 
 
-def even_shares(simulation: Simulation) -> Tensor:
-    return torch.full_like(simulation.shares, 1 / 3)
+def errors_of_even_shares(simulation: Simulation) -> Tensor:
+    return (simulation.shares - 1 / 3).abs().sum(1)
 
 
 def test_portions_double_and_are_whole_chunks():
@@ -51,16 +51,17 @@ def test_portions_double_and_are_whole_chunks():
     assert portions(512, 32) == (128, 256)
     assert portions(250, 32) == (128,)
     assert portions(127, 32) == ()
-    # Three chunks or more: 200 would be two, of which 300 are not twice as many.
-    assert portions(1200, 100) == (300, 600)
-    assert portions(500, 100) == (300,)
+    # Four chunks or more: 300 would be three, and cohorts of a whole one need four.
+    assert portions(1200, 100) == (600,)
+    assert portions(1600, 100) == (400, 800)
+    assert portions(700, 100) == (400,)
     assert portions(400, 100) == ()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("members", [50, 1000])
 def test_a_portion_of_cohorts_has_the_first_chunks_of_the_next_one(members: int):
-    counts = (*portions(640, chunk_width(members)), 640)
+    counts = (*portions(1280, chunk_width(members)), 1280)
     assert len(counts) > 1
     drawn = [draw_chunks(knowledge(virtual=n), (10, 60), members, Seed(3)) for n in counts]
     for portion, larger in pairwise(drawn):
@@ -78,7 +79,7 @@ def test_flat_means_that_the_same_clients_gained_too_little():
 def test_stops_where_the_error_stays_the_same():
     known = limited(0.05)
     simulation, curve = simulate_until_flat(
-        server_view(), known, (0,), [LastLayerChange()], even_shares
+        server_view(), known, (0,), [LastLayerChange()], errors_of_even_shares
     )
     # Even shares are as wrong with 256 virtual clients as with 128.
     assert (curve.clients, curve.trained, curve.planned) == ((128, 256), 256, 512)
@@ -87,15 +88,14 @@ def test_stops_where_the_error_stays_the_same():
     assert torch.equal(simulation.counts, alone.counts)
     for probe, readings in alone.readings.items():
         assert torch.equal(simulation.readings[probe], readings)
-    errors = (even_shares(alone) - alone.shares).abs().sum(1)
+    errors = errors_of_even_shares(alone)
     assert curve.errors == pytest.approx((float(errors[:128].mean()), float(errors.mean())))
 
 
 @pytest.mark.slow
 def test_trains_all_while_the_error_falls_and_nothing_twice():
     def halved(simulation: Simulation) -> Tensor:
-        nearness = 64 / len(simulation.shares)
-        return torch.lerp(simulation.shares, even_shares(simulation), nearness)
+        return errors_of_even_shares(simulation) * 64 / len(simulation.shares)
 
     known, cache = limited(0.4), CountingCache()
     known = replace(known, compute=replace(known.compute, cache=cache))
@@ -110,7 +110,12 @@ def test_trains_no_cohort_twice():
     known, cache = limited(0.5), CountingCache()
     known = replace(known, compute=replace(known.compute, cache=cache))
     _, curve = simulate_until_flat(
-        server_view(), known, (0,), [Raw()], lambda one: one.shares + 1, cohort_size=20
+        server_view(),
+        known,
+        (0,),
+        [Raw()],
+        lambda one: one.shares.new_ones(len(one.counts)),
+        cohort_size=20,
     )
     # Chunks of 40 cohorts: 4, then 3 more. The label counts are saved once a portion.
     assert (curve.clients, curve.trained) == ((160, 280), 280)
@@ -124,10 +129,11 @@ def test_no_client_is_estimated_by_what_was_fitted_to_its_half():
         assert not set(train.halves.tolist()) & set(test.halves.tolist())
         return train.shares.mean(0).expand_as(test.shares)
 
-    estimates = estimate_by_halves(mean_of_trained, simulation)
+    errors = errors_by_halves(mean_of_trained, simulation)
     for half in (0, 1):
-        expected = simulation.shares[simulation.halves != half].mean(0)
-        assert torch.allclose(estimates[simulation.halves == half], expected)
+        own = simulation.halves == half
+        expected = (simulation.shares[own] - simulation.shares[~own].mean(0)).abs().sum(1)
+        assert torch.allclose(errors[own], expected)
 
 
 @pytest.mark.slow

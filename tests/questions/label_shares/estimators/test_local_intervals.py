@@ -10,7 +10,6 @@ from overheard.core.claims import Interval
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.local_intervals import (
     FEWEST_NEIGHBOURS,
-    LEAST_VARIANCE_RATIO,
     CalibrationCases,
     residual_interval,
 )
@@ -35,11 +34,6 @@ def noise(count: int, seed: int) -> Tensor:
     return (drawn - drawn.mean(1, keepdim=True)) / (1 - 1 / CLASSES) ** 0.5
 
 
-def twice(estimate: Tensor) -> Tensor:
-    """Return a pair of equal estimates, which is uninformative about errors."""
-    return torch.stack((estimate, estimate))
-
-
 def holds(interval: Interval, shares: Tensor) -> list[bool]:
     ends = zip(interval.low, shares.tolist(), interval.high, strict=True)
     return [low <= share <= high for low, share, high in ends]
@@ -51,29 +45,16 @@ def width(interval: Interval) -> float:
     return sum(high - low for low, high in ends) / len(interval.low)
 
 
-class TestCoverage:
-    def covered(self, spread: float, of_two: bool) -> float:
-        known, fresh = drawn_shares(600, 1), drawn_shares(400, 2)
-        cases = CalibrationCases(known + spread * noise(600, 3), known)
-        first, second = (fresh + spread * noise(400, seed) for seed in (4, 5))
-        held = []
-        for one, other, true in zip(first, second if of_two else first, fresh, strict=True):
-            pair = torch.stack((one, other))
-            held += holds(cases.bounds(pair.mean(0), pair), true)
-        return sum(held) / len(held)
-
-    # Errors of one client go together: at worst 400 independent tries of 0.9, whose share has
-    # a deviation of 0.015; and of 600 known cases some 60 to 120 give a quantile.
-    @pytest.mark.parametrize("spread", [0.01, 0.05])
-    def test_one_estimator_covers_nine_true_shares_in_ten(self, spread):
-        assert 0.85 < self.covered(spread, of_two=False) < 0.95
-
-    @pytest.mark.parametrize("spread", [0.01, 0.05])
-    def test_two_independent_estimators_cover_nine_in_ten_with_narrower_intervals(self, spread):
-        # Known cases are of one estimator each; the mean of two errs by the root of a half of
-        # that: unless narrowed, 0.98 would lie within. By how much two differ is known of four
-        # classes only, and no interval is narrowed by more: so rather more than 0.9.
-        assert 0.85 < self.covered(spread, of_two=True) < 0.965
+# Errors of one client go together: at worst 400 independent tries of 0.9, whose share has a
+# deviation of 0.015; and of 600 known cases some 60 to 120 give a quantile.
+@pytest.mark.parametrize("spread", [0.01, 0.05])
+def test_covers_nine_true_shares_in_ten(spread: float):
+    known, fresh = drawn_shares(600, 1), drawn_shares(400, 2)
+    cases = CalibrationCases(known + spread * noise(600, 3), known)
+    held = []
+    for one, true in zip(fresh + spread * noise(400, 4), fresh, strict=True):
+        held += holds(cases.bounds(one), true)
+    assert 0.85 < sum(held) / len(held) < 0.95
 
 
 class TestLikeCases:
@@ -95,7 +76,7 @@ class TestLikeCases:
         for uneven in (False, True):
             held = []
             for one, true in zip(*self.kind(uneven, 200, 30 + uneven), strict=True):
-                interval = cases.bounds(one, twice(one))
+                interval = cases.bounds(one)
                 held += holds(interval, true)
                 # Those that end at 0 are narrower for another reason.
                 if min(interval.low) > 0:
@@ -119,7 +100,7 @@ def test_corrects_a_constant_bias():
     lean = torch.tensor([0.1, -0.1, 0.0, 0.0]).double()
     cases = CalibrationCases((known + lean).clamp(0, 1), known)
     one = torch.tensor([0.8, 0.1, 0.05, 0.05]).double()
-    interval = cases.bounds(one, twice(one))
+    interval = cases.bounds(one)
     # Cases with an estimate about 0.8 are those of class 0 whose share was 0.1 less, for the
     # greater part, beside some of the others.
     assert interval.low[0] == pytest.approx(0.7, abs=0.01)
@@ -141,35 +122,6 @@ class TestEnds:
             low, high = map(float, residual_interval(known))
             held += low <= new <= high
         assert 0.9 <= held / (count + 1) <= 0.9 + 2 / count
-
-
-class TestTwo:
-    """Thirty equal cases, half of them 0.1 too high and half 0.1 too low: V = 0.01."""
-
-    CASES = CalibrationCases(
-        torch.full((30, 2), 0.5, dtype=torch.float64),
-        torch.tensor([[0.4, 0.6], [0.6, 0.4]] * 15, dtype=torch.float64),
-    )
-    MIDDLE = torch.tensor([0.5, 0.5], dtype=torch.float64)
-
-    def ends(self, apart: float) -> list[float]:
-        half = torch.tensor([apart / 2, -apart / 2], dtype=torch.float64)
-        interval = self.CASES.bounds(
-            self.MIDDLE, torch.stack((self.MIDDLE + half, self.MIDDLE - half))
-        )
-        return [interval.low[0], interval.high[0]]
-
-    def test_equal_estimates_do_not_shrink_intervals(self):
-        assert self.ends(0.0) == pytest.approx([0.4, 0.6])
-
-    def test_different_estimates_shrink_intervals(self):
-        # D = 0.01: 1 - 0.01 / (4 * 0.01) = 0.75, of which the root is 0.86603.
-        assert self.ends(0.1) == pytest.approx([0.4134, 0.5866], abs=1e-4)
-
-    def test_shrinkage_is_limited_to_independent_errors(self):
-        # D = 0.09 would leave a variance below 0.
-        narrowest = 0.1 * LEAST_VARIANCE_RATIO**0.5
-        assert self.ends(0.3) == pytest.approx([0.5 - narrowest, 0.5 + narrowest])
 
 
 class TestNull:
@@ -196,7 +148,7 @@ def test_equal_estimates_give_finite_wide_intervals(cases):
     shares = drawn_shares(cases, 9)
     flat = torch.full((cases, CLASSES), 1 / CLASSES, dtype=torch.float64)
     known = CalibrationCases(flat, shares)
-    interval = known.bounds(flat[0], twice(flat[0]))
+    interval = known.bounds(flat[0])
     assert width(interval) > 0.3
     assert bool(known.null_probability(flat[0]).isfinite().all())
 
@@ -204,8 +156,7 @@ def test_equal_estimates_give_finite_wide_intervals(cases):
 def test_cases_without_errors_give_intervals_of_width_0():
     shares = drawn_shares(100, 10)
     one = shares[0]
-    apart = torch.stack((one.roll(1), one))
-    interval = CalibrationCases(shares, shares).bounds(one, apart)
+    interval = CalibrationCases(shares, shares).bounds(one)
     assert interval.low == pytest.approx(one.tolist())
     assert interval.high == pytest.approx(one.tolist())
 
@@ -214,9 +165,9 @@ def test_cases_without_errors_give_intervals_of_width_0():
 def test_bounds_and_probabilities_are_between_0_and_1(count, seed, spread):
     shares = drawn_shares(count, seed)
     cases = CalibrationCases(shares + spread * noise(count, seed), shares)
-    pair = drawn_shares(2, seed + 1)
-    interval = cases.bounds(pair.mean(0), pair)
+    (new,) = drawn_shares(1, seed + 1)
+    interval = cases.bounds(new)
     ends = zip(interval.low, interval.high, strict=True)
     assert all(0 <= low <= high <= 1 for low, high in ends)
-    chances = cases.null_probability(pair[0])
+    chances = cases.null_probability(new)
     assert bool(((chances > 0) & (chances < 1)).all())

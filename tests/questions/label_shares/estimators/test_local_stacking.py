@@ -65,8 +65,11 @@ class TestLocalWeights:
         return fit_local_stacking(estimates, shares)
 
     def test_each_client_gets_the_estimate_that_is_right_for_its_neighbours(self, stacking):
-        near = stacking.weights_near(torch.tensor([0.58, 0.99], dtype=torch.float64))
-        torch.testing.assert_close(near, torch.eye(2, dtype=near.dtype), atol=0.02, rtol=0)
+        shares = torch.tensor([[0.4, 0.3, 0.3], [0.98, 0.01, 0.01]], dtype=torch.float64)
+        wrong = shares + torch.tensor([0.01, -0.01, 0.0])
+        first, second = torch.stack((shares[0], wrong[1])), torch.stack((wrong[0], shares[1]))
+        pooled = stacking.pool(torch.stack((first, second)))
+        torch.testing.assert_close(pooled, shares, atol=2e-4, rtol=0)
         assert 0.2 < float(stacking.overall[0]) < 0.8
 
     def test_the_weights_of_a_virtual_client_do_not_depend_on_its_own_truth(self):

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
@@ -50,6 +50,7 @@ from overheard.questions.label_shares.estimators.size_regression import (
     fit_size_regression,
 )
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.auxiliary_split import HELD_OUT_SHARE
 from overheard.simulation.cache_keys import text_key
 from overheard.simulation.chunk import MAX_COHORT_SIZE
 from overheard.simulation.class_gradient_fit import ClassGradientFit
@@ -96,9 +97,11 @@ class Amortised(Attack[LabelShares]):
     The equation of the output bias is solved too, with a learned scale
     (`estimators.cross_fit`). Two kinds of network estimate the shares of a round: one
     treats the classes one by one with shared weights, one takes all features at once. Three
-    networks of each kind are trained: one on each half of the auxiliary examples, evaluated on
-    the virtual clients of the other half, and one on both halves. The evaluations of clients
-    of similar imbalance weight the estimates of all kinds and rounds
+    networks of each kind are trained: one on quarters of each half of the auxiliary examples,
+    tested on the virtual clients of the other half, and one on all, which estimates real
+    clients. So tests are as hard as the estimate of a client with examples of its own
+    (`estimators.cross_fit`). Tests of clients of similar imbalance weight the estimates of all
+    kinds and rounds, and the mean output of the client's model among them
     (`estimators.local_stacking`). Their residuals give an interval for each share and the
     probability that a class is absent (`estimators.local_intervals`). If the target's size is
     hidden, a regression on the lengths of its updates estimates it, with an interval.
@@ -185,9 +188,12 @@ class _GroupEstimator:
             knowledge,
             group.rounds,
             PROBES,
-            self._estimate_unseen,
+            self._measure_errors,
             cohort_size=group.cohort_size,
+            with_quarters=True,
         )
+        self._is_tested = ~self._bank.on_quarter
+        self._tested = self._bank.take(self._is_tested.nonzero().flatten())
 
     @property
     def clients(self) -> int:
@@ -198,11 +204,13 @@ class _GroupEstimator:
         """Fit the networks of a round."""
         return self._fit(self._bank, number)
 
-    def _estimate_unseen(self, simulation: Simulation) -> Float[Tensor, "virtual classes"]:
-        """Estimate virtual clients from the first round, with networks of the other half."""
+    def _measure_errors(self, simulation: Simulation) -> Float[Tensor, " tested"]:
+        """Return the L1 errors of tested virtual clients, estimated from the first round."""
+        is_tested = ~simulation.on_quarter
         fit = self._fit(simulation, self._group.rounds[0])
-        stacking = fit_local_stacking(fit.virtual_estimates, simulation.shares)
-        return torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), fit.virtual_estimates)
+        estimates, shares = fit.virtual_estimates[:, is_tested], simulation.shares[is_tested]
+        weights = fit_local_stacking(estimates, shares).weights_of_virtual()
+        return (torch.einsum("ve,evc->vc", weights, estimates) - shares).abs().sum(1)
 
     def _fit(self, simulation: Simulation, number: int) -> CrossFit:
         position = simulation.rounds.index(number)
@@ -211,18 +219,24 @@ class _GroupEstimator:
         cache = self._knowledge.compute.cache
         seed = self._seed.child("fit", number)
         return cached_cross_fit(
-            cache, readings, simulation.shares, simulation.halves, self._steps, seed
+            cache,
+            readings,
+            simulation.shares,
+            simulation.halves,
+            simulation.on_quarter,
+            self._steps,
+            seed,
         )
 
     def claim_shares(self, fits: Sequence[CrossFit]) -> dict[Party, LabelShares]:
-        bank = self._bank
-        estimates = torch.cat(
+        virtual = torch.cat(
             [fit.virtual_estimates for fit in fits]
         )  # (estimates, virtual, classes)
-        stacking = fit_local_stacking(estimates, bank.shares)
-        pooled = torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), estimates)
-        cases = CalibrationCases(pooled, bank.shares)
-        sizes = self._fit_size(cases)
+        tested, shares = virtual[:, self._is_tested], self._tested.shares
+        stacking = fit_local_stacking(tested, shares)
+        pooled = torch.einsum("ve,evc->vc", stacking.weights_of_virtual(), tested)
+        cases = CalibrationCases(pooled, shares)
+        sizes = self._fit_size(stacking.pool(virtual))
         features = {
             target: read_updates(
                 self._view, target, self._knowledge, self._group.rounds, PROBES
@@ -258,7 +272,7 @@ class _GroupEstimator:
         """Compare the targets of these claims and features with virtual clients."""
         if not claims:
             return None
-        bank = self._bank
+        bank = self._tested
         shares = torch.stack([claim.shares.double() for claim in claims.values()])
         unexplained, inputs = (
             torch.stack([each[probe] for each in features])
@@ -273,7 +287,16 @@ class _GroupEstimator:
             stacking.imbalances,
             imbalance(shares),
             shift,
+            self._repetition(),
         )
+
+    def _repetition(self) -> float:
+        """Return how often a virtual client with a half trains on each example, on average."""
+        auxiliary = self._knowledge.auxiliary
+        assert auxiliary is not None
+        counts = self._tested.counts / min(self._group.clients_per_update, MAX_COHORT_SIZE)
+        different = auxiliary.labels.bincount(minlength=counts.shape[1]) * HALF_SHARE
+        return float((counts.sum(1) / torch.minimum(counts, different).sum(1)).mean())
 
     def _claim_about(
         self,
@@ -292,11 +315,8 @@ class _GroupEstimator:
             examples = reported[position] if self._sizes_known else None
             log_sizes = None if examples is None else torch.tensor([math.log(examples)])
             batch = {probe: values[None] for probe, values in features.items()}
-            estimates.append(
-                fit.estimate_shares(self._readings(batch, position, log_sizes))[:, :, 0]
-            )
-        halves, both = _pool(torch.cat(estimates), stacking)
-        shares = _mean_of_networks(halves, both)
+            estimates.append(fit.estimate_shares(self._readings(batch, position, log_sizes)))
+        shares = normalize_to_shares(stacking.pool(torch.cat(estimates))[0])
         null = cases.null_probability(shares)
         known = [examples for examples in reported if examples]
         if len(known) == len(reported):
@@ -304,9 +324,7 @@ class _GroupEstimator:
             size = SizeEstimate(mean, mean, mean)
         else:
             size = sizes.estimate_size(features[UPDATE_NORMS].flatten()[None], shares[None])
-        return LabelShares(
-            shares.float(), null > 0.5, cases.bounds(shares, halves), null.float(), size
-        )
+        return LabelShares(shares.float(), null > 0.5, cases.bounds(shares), null.float(), size)
 
     def _readings(
         self,
@@ -322,34 +340,16 @@ class _GroupEstimator:
             log_sizes,
         )
 
-    def _fit_size(self, cases: CalibrationCases) -> SizeRegression:
+    def _fit_size(self, estimates: Float[Tensor, "virtual classes"]) -> SizeRegression:
         bank, clients = self._bank, self._group.clients_per_update
         # A virtual cohort has at most `MAX_COHORT_SIZE` members; each then represents several.
         scale = clients / min(clients, MAX_COHORT_SIZE)
         return fit_size_regression(
             bank.readings[UPDATE_NORMS].flatten(1),
-            cases.estimates,
+            estimates,
             bank.sizes * scale,
             bank.halves,
         )
-
-
-def _pool(
-    estimates: Float[Tensor, "estimates networks classes"], stacking: LocalStacking
-) -> tuple[Float[Tensor, "halves classes"], Float[Tensor, " classes"]]:
-    """Weight one client's estimates; return those of both halves, and that of all clients."""
-    first = torch.einsum("e,enc->nc", stacking.overall, estimates)
-    (weights,) = stacking.weights_near(
-        imbalance(_mean_of_networks(first[:HALVES], first[HALVES])[None])
-    )
-    pooled = torch.einsum("e,enc->nc", weights, estimates)
-    return pooled[:HALVES], pooled[HALVES]
-
-
-def _mean_of_networks(
-    halves: Float[Tensor, "halves classes"], both: Float[Tensor, " classes"]
-) -> Float[Tensor, " classes"]:
-    return normalize_to_shares((halves.mean(0) + both) / 2)
 
 
 def cached_cross_fit(
@@ -357,6 +357,7 @@ def cached_cross_fit(
     readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],
+    on_quarter: Bool[Tensor, " clients"],
     steps: int,
     seed: Seed,
 ) -> CrossFit:
@@ -374,11 +375,11 @@ def cached_cross_fit(
         *sizes,
     )
     shapes = (NETWORKS, COPIES, MOST_COMPONENTS, DEEP_SET_WIDTH, MLP_WIDTH, DROPOUT)
-    key = text_key(repr((_digest((*tensors, shares, halves)), shapes, steps, seed)))
+    key = text_key(repr((_digest((*tensors, shares, halves, on_quarter)), shapes, steps, seed)))
     cached = cache.load(key)
     if cached is not None:
         return CrossFit.from_tensors(cached)
-    fit = fit_with_cross_fitting(readings, shares, halves, steps, seed)
+    fit = fit_with_cross_fitting(readings, shares, halves, on_quarter, steps, seed)
     cache.save(key, fit.tensors())
     return fit
 
@@ -390,6 +391,9 @@ def _digest(tensors: tuple[Tensor, ...]) -> str:
         digest.update(tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
+
+HALF_SHARE = (1 - HELD_OUT_SHARE) / HALVES
+"""The part of the auxiliary examples in either half."""
 
 RIDGE = 1e-3
 """Ridge of the regression on label shares, per virtual client."""

@@ -26,7 +26,7 @@ from overheard.learning.fitting.share_network import (
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.learning_curve import (
-    estimate_by_halves,
+    errors_by_halves,
     simulate_until_flat,
 )
 from overheard.simulation.last_layer_change import LastLayerChange
@@ -109,7 +109,7 @@ class Ldia(Attack[LabelShares]):
                 knowledge,
                 group.rounds,
                 [LAST_LAYER_CHANGE],
-                partial(estimate_by_halves, partial(_estimate, fit)),
+                partial(errors_by_halves, partial(_estimate, fit)),
                 cohort_size=group.cohort_size,
             )
             network = fit(simulation)

@@ -35,7 +35,7 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.learning_curve import (
-    estimate_by_halves,
+    errors_by_halves,
     simulate_until_flat,
 )
 from overheard.simulation.chunk import CHUNK
@@ -210,7 +210,7 @@ class Ppa(Attack[LabelShares]):
                 knowledge,
                 group.rounds,
                 [probe],
-                partial(estimate_by_halves, estimate),
+                partial(errors_by_halves, estimate),
                 cohort_size=group.cohort_size,
             )
             classify = fit(simulation)

@@ -32,7 +32,7 @@ from overheard.learning.fitting.share_network import (
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares, SizeEstimate
 from overheard.questions.label_shares.estimators.learning_curve import (
-    estimate_by_halves,
+    errors_by_halves,
     simulate_until_flat,
 )
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits, accuracies
@@ -225,7 +225,7 @@ class Whispers(Attack[LabelShares]):
                 knowledge,
                 group.rounds,
                 [OUTPUTS],
-                partial(estimate_by_halves, partial(_estimate_similar, fit, group)),
+                partial(errors_by_halves, partial(_estimate_similar, fit, group)),
                 cohort_size=group.cohort_size,
             )
             network_for = cache(partial(fit, simulation))

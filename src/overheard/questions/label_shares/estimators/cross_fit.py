@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from overheard.core.seeds import Seed
@@ -113,24 +113,29 @@ def _fit_scale(
 HALVES = 2
 
 NETWORKS = HALVES + 1
-"""Estimators of each kind: one for each half, and one trained on both."""
+"""Estimators of each kind: one for quarters of each half, and one for all clients."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """Two kinds of network and one formula, fitted to one round's virtual clients.
+    """Two kinds of network and two formulas, fitted to one round's virtual clients.
 
-    There are three estimators of each kind. Two are trained on the virtual clients of one half
-    of the auxiliary examples each; the clients of the other half are new to them, as every real
-    client is. The third is trained on all virtual clients and has the most examples.
+    A real client differs from those that the networks were trained on in two ways: its examples
+    are others, and none of them is repeated, however few the auxiliary examples are. Estimates
+    of virtual clients are tested under the same conditions. There are three estimators of each
+    kind. Two are trained on virtual clients with a quarter of the auxiliary examples each, all
+    in one half, and tested on clients with the whole other half: new and twice as many
+    different examples. If an error falls with one over the number of different examples, it is
+    as large from a quarter to a half as from a half to arbitrarily many. The third estimator is
+    trained on all virtual clients, and estimates real ones.
 
     Args:
         deep_sets: networks that treat the classes one by one.
         mlps: networks that take all features at once.
         inversion: solutions of the equation of the output bias, also inputs of `deep_sets`.
-        virtual_estimates: out-of-sample estimates for each virtual client, by the estimator
-            trained on the other half.
+        virtual_estimates: of each virtual client, by the estimators that were trained on
+            quarters of the other half. Those of clients with a whole half are the tests.
 
     """
 
@@ -141,10 +146,10 @@ class CrossFit:
 
     def estimate_shares(
         self, readings: ProbeReadings
-    ) -> Float[Tensor, "kinds networks clients classes"]:
-        """Estimate new clients with the networks of either half, then those of both."""
+    ) -> Float[Tensor, "kinds clients classes"]:
+        """Estimate new clients by the estimators trained on all virtual clients."""
         solved = self.inversion.estimate_shares(readings)
-        return _estimate_all(self.deep_sets, self.mlps, readings, solved)
+        return _estimate_all(self.deep_sets, self.mlps, readings, solved)[:, HALVES]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all fitted tensors by name, for `from_tensors`."""
@@ -168,14 +173,18 @@ def fit_with_cross_fitting(
     readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
     halves: Int[Tensor, " clients"],
+    on_quarter: Bool[Tensor, " clients"],
     steps: int,
     seed: Seed,
 ) -> CrossFit:
-    """Fit all estimators to the virtual clients of one round."""
-    rows = [(halves == half).nonzero().flatten() for half in range(HALVES)]
+    """Fit all estimators to the virtual clients of one round; see `Simulation` for these."""
+    rows = [((halves == half) & on_quarter).nonzero().flatten() for half in range(HALVES)]
     rows.append(torch.arange(len(halves)))
-    if min(map(len, rows)) < 2:
-        raise ValueError("each half needs 2 virtual clients or more")
+    if min(*map(len, rows), int((~on_quarter).sum())) < 2:
+        raise ValueError(
+            "each half needs 2 virtual clients or more that train on a quarter, and 2 of both "
+            "on a half"
+        )
     with single_thread():
         inversion = fit_scaled_inversion(readings, shares, rows)
         solved = inversion.estimate_shares(readings)
@@ -183,8 +192,7 @@ def fit_with_cross_fitting(
             readings, shares, solved, rows, steps, seed.child("tokens")
         )
         numbers = fit_mlp_regressor(readings, shares, rows, steps, seed.child("numbers"))
-        clients = torch.arange(len(shares))
-        estimates = _estimate_all(tokens, numbers, readings, solved)[:, 1 - halves, clients]
+        estimates = _estimate_all(tokens, numbers, readings, solved)[:, 1 - halves, rows[-1]]
     return CrossFit(tokens, numbers, inversion, estimates)
 
 
@@ -194,6 +202,10 @@ def _estimate_all(
     readings: ProbeReadings,
     solved: Float[Tensor, "networks clients classes"],
 ) -> Float[Tensor, "kinds networks clients classes"]:
-    """Return the estimates of each kind; those of the formula are given."""
+    """Return the estimates of each kind; those of the equation are given.
+
+    The last kind is the mean output on held-out examples, by which nothing can be learned.
+    """
     networks = (deep_sets.estimate_shares(readings, solved), mlps.estimate_shares(readings))
-    return torch.stack([*networks, solved])
+    mean_output = mean_softmax(readings.outputs).mean(1).to(solved)
+    return torch.stack([*networks, solved, mean_output.expand_as(solved)])

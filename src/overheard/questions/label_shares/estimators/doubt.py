@@ -21,6 +21,13 @@ MISFIT_OF_SINGLE_CLIENT = 2.2
 """What the limit allows in addition for a single client; it falls with the root of their
 number, as chance does."""
 
+LARGEST_VARIETY = 1.5
+"""The same excess that is the largest with very many clients, if virtual ones repeat their
+examples; for fewer clients, the limit is as much larger as that of the misfit."""
+
+LARGEST_REPETITION = 2.0
+"""How often a virtual client may train on each of its examples, on average, before that."""
+
 LARGEST_SHIFT = 16.0
 """Largest `input_shift`. On tuning seeds, clean images with few auxiliary examples reached 9,
 a distorted table never less than 26."""
@@ -28,6 +35,11 @@ a distorted table never less than 26."""
 TINY = 1e-6
 
 NOISY = "the updates carry noise that virtual ones lack, so a defense may be unknown"
+
+TOO_FEW = (
+    "there are few auxiliary examples, and the updates are more varied than those of virtual "
+    "clients, which repeat them"
+)
 
 POORLY_EXPLAINED = (
     "the auxiliary examples explain the updates worse than they explain those of virtual "
@@ -46,14 +58,16 @@ def find_doubt(
     virtual_imbalances: Float[Tensor, " clients"],
     imbalances: Float[Tensor, " targets"],
     shift: float,
+    repetition: float,
 ) -> str | None:
     """Compare the readings of `UnexplainedUpdate` of real clients with those of virtual ones.
 
     Each reading is standardised by the virtual clients of similar imbalance, as imbalanced
     clients have simpler updates. The means over targets and rounds are tested:
 
-    - *noise*: the median singular value is too large. Only few auxiliary examples raise it too,
-      but far less.
+    - *noise*: the median singular value is too large.
+    - *variety*: it is too large, if not by as much, and virtual clients repeat their examples.
+      An update from many different examples has more directions, which is no noise.
     - *misfit*: the unexplained parts of the first matrix and of the whole update, added, are
       too large. Half of a median singular value that is too small is added: then the virtual
       clients' updates are the noisy ones.
@@ -69,21 +83,25 @@ def find_doubt(
         virtual_imbalances: estimated imbalance of each virtual client.
         imbalances: estimated imbalance of each target.
         shift: the `input_shift` of the same clients.
+        repetition: how often a virtual client trains on each of its examples, on average over
+            examples and clients; altered copies count as the same example.
 
     Returns:
-        `NOISY`, `POORLY_EXPLAINED`, `OTHER_INPUTS` or None. Noise hides the others, so only one
-        is given.
+        `NOISY`, `TOO_FEW`, `POORLY_EXPLAINED`, `OTHER_INPUTS` or None. Noise hides the others,
+        so only one is given.
 
     """
     if not len(real):
         return None
     deviations = _standardise(virtual, real, virtual_imbalances, imbalances)
     first, whole, middle = deviations.mean((0, 1)).tolist()
+    allowed = MISFIT_OF_SINGLE_CLIENT / sqrt(len(real))
+    if repetition > LARGEST_REPETITION and middle > LARGEST_VARIETY + allowed:
+        return TOO_FEW
     if middle > LARGEST_NOISE:
         return NOISY
     misfit = first + whole - min(middle, 0.0) / 2
-    limit = LARGEST_MISFIT + MISFIT_OF_SINGLE_CLIENT / sqrt(len(real))
-    if misfit > limit:
+    if misfit > LARGEST_MISFIT + allowed:
         return POORLY_EXPLAINED
     return OTHER_INPUTS if shift > LARGEST_SHIFT else None
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,11 +19,12 @@ from overheard.simulation.simulation import Simulation, run_simulation
 FEWEST_CLIENTS = 128
 """Virtual clients of the first portion: from fewer, errors vary too much to be compared."""
 
-FEWEST_CHUNKS = 3
+FEWEST_CHUNKS = 4
 """The same in chunks, which are large for cohorts: whole ones cannot double from fewer."""
 
-EstimateUnseen = Callable[[Simulation], Float[Tensor, "virtual classes"]]
-"""Estimates the shares of each virtual client by an estimator that was not trained on it."""
+MeasureErrors = Callable[[Simulation], Float[Tensor, " tested"]]
+"""Returns the L1 errors of virtual clients, each by an estimator not trained on it. Those of a
+larger simulation begin with those of a smaller one."""
 
 FitAndEstimate = Callable[[Simulation, Simulation], Float[Tensor, "virtual classes"]]
 """Fits an estimator to the first virtual clients, and estimates the shares of the others."""
@@ -34,9 +35,10 @@ def simulate_until_flat(
     knowledge: Knowledge,
     rounds: Sequence[int],
     probes: Sequence[Probe],
-    estimate: EstimateUnseen,
+    measure_errors: MeasureErrors,
     *,
     cohort_size: int | None = None,
+    with_quarters: bool = False,
 ) -> tuple[Simulation, LearningCurve | None]:
     """Run the simulation with more and more virtual clients, until the error falls no more.
 
@@ -45,28 +47,37 @@ def simulate_until_flat(
     What a portion trained is in the cache for the next one, and for other attacks.
 
     Args:
-        view: as for `run_simulation`, like all but `estimate`.
+        view: as for `run_simulation`, like all but `measure_errors`.
         knowledge: with the largest number of virtual clients.
         rounds: each with a broadcast.
         probes: what to read.
-        estimate: estimates shares, for the error.
+        measure_errors: measures the errors.
         cohort_size: None = single clients.
+        with_quarters: as for `run_simulation`.
 
     Returns:
         the simulation, and the errors; None = all were trained at once, as the knowledge asks.
 
     """
     compute, planned = knowledge.compute, knowledge.compute.virtual_clients
+    simulate = partial(
+        run_simulation,
+        view,
+        rounds=rounds,
+        probes=probes,
+        cohort_size=cohort_size,
+        with_quarters=with_quarters,
+    )
     if not compute.smallest_gain:
-        return run_simulation(view, knowledge, rounds, probes, cohort_size=cohort_size), None
+        return simulate(knowledge), None
     clients, means = list[int](), list[float]()
     before: Tensor | None = None
     for count in (*portions(planned, chunk_width(cohort_size)), planned):
         known = replace(knowledge, compute=replace(compute, virtual_clients=count))
-        simulation = run_simulation(view, known, rounds, probes, cohort_size=cohort_size)
+        simulation = simulate(known)
         if count == planned:
             break
-        errors = (estimate(simulation).double() - simulation.shares).abs().sum(1)
+        errors = measure_errors(simulation)
         clients.append(count)
         means.append(float(errors.mean()))
         if before is not None and is_flat(before, errors, compute.smallest_gain):
@@ -103,14 +114,19 @@ def is_flat(
     return earlier - float(errors[: len(before)].mean()) < smallest_gain * earlier
 
 
-def estimate_by_halves(
+def errors_by_halves(
     fit_and_estimate: FitAndEstimate, simulation: Simulation
-) -> Float[Tensor, "virtual classes"]:
-    """Estimate each virtual client from those of the other half, whose examples differ."""
-    estimates = torch.zeros_like(simulation.shares)
+) -> Float[Tensor, " virtual"]:
+    """Estimate each virtual client from those of the other half, whose examples differ.
+
+    Returns:
+        the L1 error of each.
+
+    """
+    errors = simulation.shares.new_zeros(len(simulation.counts))
     for half in range(HALVES):
         is_trained = simulation.halves == half
         train, test = (rows.nonzero().flatten() for rows in (is_trained, ~is_trained))
         estimated = fit_and_estimate(simulation.take(train), simulation.take(test))
-        estimates[test] = estimated.to(estimates.dtype)
-    return estimates
+        errors[test] = (estimated.to(errors) - simulation.shares[test]).abs().sum(1)
+    return errors

@@ -1,6 +1,5 @@
 """Intervals of estimates, from the errors of similar estimates whose truth is known."""
 
-import math
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import final
@@ -19,11 +18,6 @@ NEIGHBOUR_SHARE = 0.05
 FEWEST_NEIGHBOURS = 60
 """With fewer cases, a 5 % quantile would be little more than the smallest."""
 
-LEAST_VARIANCE_RATIO = 0.5
-"""Least ratio of the variance of a mean of two to that of one: independent errors."""
-
-TINY = 1e-12
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -35,11 +29,6 @@ class CalibrationCases:
     share and by the imbalance of the whole estimate. Intervals have their stated coverage for
     clients drawn like the cases; they guarantee nothing for others.
 
-    One of two estimators made the estimate of each case. A new client gets the mean of both,
-    whose variance is smaller by the factor 1 - D / 4V: D is the mean squared difference between
-    the two, V the mean squared residual. Intervals shrink by its square root; this step has no
-    conformal guarantee.
-
     Args:
         estimates: estimates by an estimator that was not trained on the case; each sums to 1.
         shares: true shares.
@@ -49,21 +38,10 @@ class CalibrationCases:
     estimates: Float[Tensor, "cases classes"]
     shares: Float[Tensor, "cases classes"]
 
-    def bounds(
-        self, estimate: Float[Tensor, " classes"], pair: Float[Tensor, "two classes"]
-    ) -> Interval:
-        """Return the interval of each share, with level `INTERVAL_LEVEL` each.
-
-        Args:
-            estimate: the claimed shares; at least as good as the mean of the pair.
-            pair: the estimates of both estimators.
-
-        """
+    def bounds(self, estimate: Float[Tensor, " classes"]) -> Interval:
+        """Return the interval of each claimed share, with level `INTERVAL_LEVEL` each."""
         residuals = (self.shares - self.estimates).flatten()[self._nearest_cases(estimate)]
-        difference = float((pair[0] - pair[1]).square().mean())
-        variance = max(float(residuals.square().mean()), TINY)
-        shrinkage = math.sqrt(max(1 - difference / (4 * variance), LEAST_VARIANCE_RATIO))
-        ordered = residuals.sort(1).values * shrinkage  # (classes, neighbours)
+        ordered = residuals.sort(1).values  # (classes, neighbours)
         ends = [(estimate + end).clamp(0, 1).tolist() for end in residual_interval(ordered)]
         return Interval(tuple(ends[0]), tuple(ends[1]))
 

@@ -38,9 +38,13 @@ class LocalStacking:
     overall: Float[Tensor, " estimates"]
     imbalances: Float[Tensor, " clients"]
 
-    def weights_near(self, imbalances: Float[Tensor, " new"]) -> Float[Tensor, "new estimates"]:
-        """Return the weights for new clients with these imbalances under `overall`."""
-        return self._fit((imbalances[:, None] - self.imbalances).abs())
+    def pool(
+        self, estimates: Float[Tensor, "estimates new classes"]
+    ) -> Float[Tensor, "new classes"]:
+        """Return the mean of each client's estimates, with the weights of similar clients."""
+        imbalances = imbalance(torch.einsum("e,enc->nc", self.overall, estimates))
+        weights = self._fit((imbalances[:, None] - self.imbalances).abs())
+        return torch.einsum("ne,enc->nc", weights, estimates)
 
     def weights_of_virtual(self) -> Float[Tensor, "clients estimates"]:
         """Return the weights for each virtual client, fitted to the others alone."""
