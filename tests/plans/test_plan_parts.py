@@ -141,8 +141,8 @@ def of_users(settings: KnownUserSettings) -> str:
 
 def test_describes_what_is_known_of_users():
     assert of_users(KnownUserSettings()) == (
-        "; clients stand for users, and the attacker has the earlier 50% of each user's "
-        "examples"
+        "; clients stand for users, and the attacker has up to 50% of each user's "
+        "examples, the earlier ones"
     )
     settings = KnownUserSettings(
         prior="random",
@@ -154,13 +154,13 @@ def test_describes_what_is_known_of_users():
         shadow_devices=True,
     )
     assert of_users(settings) == (
-        "; clients stand for users, and the attacker has a random 25% of each user's examples, "
-        "at most 20 per user, each on a shadow device in the run; users are label-matched, "
-        "with 8 private examples per label; it has no examples of 3 clients; it also has "
+        "; clients stand for users, and the attacker has up to 25% of each user's examples, at "
+        "random, at most 20 per user, each on a shadow device in the run; users are "
+        "label-matched, with 8 private examples per label; it has no examples of 3 clients; it also has "
         "examples of 4 users known to take no part"
     )
     assert of_users(KnownUserSettings(prior="chronological_within_labels")).endswith(
-        "the earlier 50% of each user's examples of each label"
+        "up to 50% of each user's examples, the earlier ones of each label"
     )
     assert of_users(KnownUserSettings(prior="profile")).endswith(
         "a random 50% of all examples, as one profile per label"

@@ -67,7 +67,8 @@ def test_what_attackers_know_and_what_is_in_clear_come_last(small: Audit) -> Non
     arms = tuple(replace(arm, in_clear=names) for arm in small.arms)
     *_, known, clear = answers(replace(small, arms=arms, plan=plan))
     assert known == (
-        "The attackers were assumed to know: 25% of each user's examples; how clients train."
+        "The attackers were assumed to know: up to 25% of each user's examples; how clients "
+        "train."
     )
     assert clear == (
         "Read without any attack, since it is sent in clear: names of senders and smells."
