@@ -156,8 +156,8 @@ def test_describes_what_is_known_of_users():
     assert of_users(settings) == (
         "; clients stand for users, and the attacker has up to 25% of each user's examples, at "
         "random, at most 20 per user, each on a shadow device in the run; users are "
-        "label-matched, with 8 private examples per label; it has no examples of 3 clients; it also has "
-        "examples of 4 users known to take no part"
+        "label-matched, with 8 private examples per label; it has no examples of 3 clients; it "
+        "also has examples of 4 users known to take no part"
     )
     assert of_users(KnownUserSettings(prior="chronological_within_labels")).endswith(
         "up to 50% of each user's examples, the earlier ones of each label"
