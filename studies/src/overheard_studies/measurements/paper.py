@@ -11,6 +11,7 @@ from overheard_studies.measurements.audits import (
 from overheard_studies.measurements.calibration import calibration
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
+from overheard_studies.measurements.interval_coverage import label_share_intervals
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.whispers_setting import whispers_setting
@@ -30,6 +31,7 @@ PAPER = Paper(
         adapters(),
         label_shares(),
         label_share_doubts(),
+        label_share_intervals(),
         shift(),
         shift_alarms(),
         shift_sets(),

@@ -1,0 +1,86 @@
+"""Attacks on label shares in one simulated run, scored with the truth."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
+from overheard.auditing.simulate import build_federation
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import SERVER, client
+from overheard.core.seeds import Seed
+from overheard.data.dataset import Dataset
+from overheard.data.partition.data_partition import DataPartition
+from overheard.federation.run import run
+from overheard.learning.threads import single_thread
+from overheard.plans.plan import ArmPlan, Plan
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+
+VIRTUAL = 240
+
+ATTACK = Amortised(steps=100)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelShareRun:
+    """A plan with one seed, whose last round is attacked.
+
+    Args:
+        plan: the plan.
+        resources: the data folder.
+
+    """
+
+    plan: Plan
+    resources: Resources
+    dataset: Dataset = field(init=False)
+    partition: DataPartition = field(init=False)
+    _cache: MemoryTensorCache = field(default_factory=MemoryTensorCache, init=False)
+
+    def __post_init__(self) -> None:
+        """Load and partition the data."""
+        dataset = load_data(self.plan, self.resources)
+        object.__setattr__(self, "dataset", dataset)
+        partition = partition_for_plan(self.plan, dataset, self.plan.seeds[0])
+        object.__setattr__(self, "partition", partition)
+
+    def score(self, arm: ArmPlan, auxiliary: Examples) -> Sequence[Mapping[str, float]]:
+        """Train an arm and attack its last round with these auxiliary examples.
+
+        Returns:
+            the scores of `ATTACK` by name, for each client.
+
+        """
+        plan, seed, last = self.plan, self.plan.seeds[0], self.plan.training.rounds - 1
+        federation = build_federation(
+            plan, arm, seed, self.partition, self.dataset, self.resources
+        )
+        with tempfile.TemporaryDirectory() as folder, single_thread():
+            transcript, truth = run(federation, Path(folder) / "run")
+            compute = ComputeSettings(
+                Seed(seed).child("bank"), VIRTUAL, cache=self._cache, workers=1
+            )
+            knowledge = Knowledge(
+                classes=self.dataset.task.classes,
+                build_model=federation.build_model,
+                auxiliary=auxiliary,
+                recipe=federation.recipe,
+                compute=compute,
+            )
+            targets = [client(number) for number in range(plan.data.clients)]
+            view = transcript.seen_by(SERVER).during((last,))
+            claims = ATTACK.infer(view, targets, knowledge, Seed(seed).child("attack"))
+        scorer, scores = LabelSharesScorer(), []
+        for target, claim in claims.items():
+            true = scorer.true_claim(truth, target, (last,), claim)
+            guesses = scorer.guesses(true, knowledge)
+            scores.append(
+                {one.name: float(one.value) for one in scorer.score(claim, true, guesses)}
+            )
+        return scores
