@@ -154,7 +154,7 @@ def _measure(trial: Trial, run_of: MeasurementRun) -> Iterator[ReproducedValue]:
             draws = Seed(trial.seed).child("distortion")
             auxiliary = distort(auxiliary, run.dataset.task, DISTORTION, draws)
         arm = arms["noisy"] if kind == "noisy" else run.plan.arms[0]
-        scores = run.score(arm, auxiliary)
+        (scores,) = run.score(arm, auxiliary)
         words = (
             f"{kind}; {trial.source.name}, {trial.recipe}, {trial.auxiliary} auxiliary "
             f"examples a class, round {trial.round + 1}"

@@ -17,6 +17,8 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate
 from overheard_studies.measurements.label_share_runs import ATTACK, LabelShareRun
 from overheard_studies.runs import StudyRuns
@@ -43,6 +45,9 @@ ALPHAS = (0.3, 0.7)
 
 SEEDS = (11, 12, 13, 14, 15)
 """The method was chosen with the seeds 1 to 3."""
+
+RIVALS = (MeanSoftmax(), BiasInversion())
+"""Attacks without virtual clients."""
 
 CLIENTS, EXAMPLES = 40, (100, 250)
 
@@ -89,16 +94,21 @@ CELLS = tuple(Cell(*one) for one in product(KINDS, AUXILIARY, ALPHAS, RECIPES))
 
 
 def _measure(cell: Cell, seed: int, run_of: MeasurementRun) -> Iterator[ReproducedValue]:
-    """Yield coverage, width, error and doubt of one run, as means over clients."""
+    """Yield coverage, width, doubt and errors of one run, as means over clients."""
     resources = replace(run_of.resources, workers=1, device="cpu")
     run = LabelShareRun(cell.plan(seed), resources)
-    scores = run.score(run.plan.arms[0], run.partition.auxiliary)
+    attacks = (ATTACK, *RIVALS)
+    scores = run.score(run.plan.arms[0], run.partition.auxiliary, attacks)
     words = (
         f"{cell.kind}, {cell.recipe}, {cell.auxiliary} auxiliary examples a class, Dirichlet "
         f"{cell.alpha}, seed {seed}"
     )
-    for name in ("coverage", "width", "l1", "doubted"):
-        mean = fmean(score[name] for score in scores)
+    for name in ("coverage", "width", "doubted"):
+        mean = fmean(score[name] for score in scores[0])
+        yield make_value(f"{cell.name}_{seed}_{name}", f"{words}: {name}", mean)
+    for attack, of_attack in zip(attacks, scores, strict=True):
+        name = f"l1_{attack.name}"
+        mean = fmean(score["l1"] for score in of_attack)
         yield make_value(f"{cell.name}_{seed}_{name}", f"{words}: {name}", mean)
 
 

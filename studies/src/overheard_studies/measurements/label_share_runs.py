@@ -8,6 +8,7 @@ from typing import final
 
 from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.auditing.simulate import build_federation
+from overheard.core.attack import Attack
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -19,6 +20,7 @@ from overheard.federation.run import run
 from overheard.learning.threads import single_thread
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 
 VIRTUAL = 240
@@ -50,11 +52,16 @@ class LabelShareRun:
         partition = partition_for_plan(self.plan, dataset, self.plan.seeds[0])
         object.__setattr__(self, "partition", partition)
 
-    def score(self, arm: ArmPlan, auxiliary: Examples) -> Sequence[Mapping[str, float]]:
+    def score(
+        self,
+        arm: ArmPlan,
+        auxiliary: Examples,
+        attacks: Sequence[Attack[LabelShares]] = (ATTACK,),
+    ) -> list[list[Mapping[str, float]]]:
         """Train an arm and attack its last round with these auxiliary examples.
 
         Returns:
-            the scores of `ATTACK` by name, for each client.
+            the scores by name, of each attack on each client.
 
         """
         plan, seed, last = self.plan, self.plan.seeds[0], self.plan.training.rounds - 1
@@ -75,12 +82,18 @@ class LabelShareRun:
             )
             targets = [client(number) for number in range(plan.data.clients)]
             view = transcript.seen_by(SERVER).during((last,))
-            claims = ATTACK.infer(view, targets, knowledge, Seed(seed).child("attack"))
+            found = [
+                one.infer(view, targets, knowledge, Seed(seed).child("attack"))
+                for one in attacks
+            ]
         scorer, scores = LabelSharesScorer(), []
-        for target, claim in claims.items():
-            true = scorer.true_claim(truth, target, (last,), claim)
-            guesses = scorer.guesses(true, knowledge)
-            scores.append(
-                {one.name: float(one.value) for one in scorer.score(claim, true, guesses)}
-            )
+        for claims in found:
+            of_attack = list[Mapping[str, float]]()
+            for target, claim in claims.items():
+                true = scorer.true_claim(truth, target, (last,), claim)
+                guesses = scorer.guesses(true, knowledge)
+                of_attack.append(
+                    {one.name: float(one.value) for one in scorer.score(claim, true, guesses)}
+                )
+            scores.append(of_attack)
         return scores
