@@ -53,6 +53,7 @@ def test_estimates_the_share_of_the_labels_that_rose(shifted) -> None:
     after, low, high = shifted.shares_after.sum_over(EVEN)
     assert after == pytest.approx(0.95, abs=0.1)
     assert low < after < high
+    assert shifted.doubt() is None
 
 
 def test_the_alarm_is_the_first_round_above_the_threshold(shifted) -> None:
@@ -94,11 +95,18 @@ def test_too_few_examples_of_a_label_leave_it_uncalibrated() -> None:
     rare = (labels == 3).nonzero().flatten()[: MIN_IMAGES_PER_LABEL - 1]
     rows = torch.cat([(labels != 3).nonzero().flatten(), rare])
     few = replace(KNOWN, auxiliary=KNOWN.auxiliary.take(rows))
-    evidence = ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))[TARGET].evidence
+    claim = ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))[TARGET]
+    evidence = claim.evidence
+    assert "a label has 15 auxiliary examples" in claim.doubt()
     assert evidence.threshold is None
     assert evidence.is_uncalibrated
     assert evidence.alarm is None
     assert evidence.since == SHORT_SHIFT_ROUND
+
+
+def test_fewer_simulated_shifts_than_an_interval_needs_are_doubted() -> None:
+    claim = claim_on(view_of(0.95), attack=replace(ATTACK, most_virtual=24))
+    assert claim.doubt() == "errors are those of 8 simulated shifts, and intervals need 9"
 
 
 def test_refuses_too_few_rounds_and_states_both_numbers() -> None:
