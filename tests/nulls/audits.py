@@ -13,7 +13,6 @@ import torch
 
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
-from overheard.core.errors import PlanError
 from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.true_facts.attributes import Attributes
@@ -260,6 +259,3 @@ def _attacks_on(question: str) -> list[Mapping[str, Any]]:
         for name, attack in ATTACKS.plugins().items()
         if attack.claim_type is claim_type and (wanted is None or name in wanted)
     ]
-
-
-__all__ = ["Federation", "NullVerdict", "PlanError", "audit_null", "federations"]

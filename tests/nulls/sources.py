@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from overheard.core.errors import DataError
 from overheard.data.datasets.wisdm import Wisdm
-from overheard.data.reading.folder import data_folder
+from overheard.data.reading.folder import data_folder, require_file
 
 LABELS = ("ash", "birch", "cedar", "date")
 USERS = 30
@@ -115,7 +115,7 @@ def _write_csv(
 
 def _why_no_wisdm() -> str:
     try:
-        Wisdm().load(data_folder(None))
+        require_file(data_folder(None), ("wisdm/wisdm_windows.csv.gz",), Wisdm.source)
     except DataError as error:
         return str(error)
     return ""

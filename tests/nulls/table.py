@@ -32,7 +32,7 @@ class CellCounts:
 
     Args:
         verdicts: the number of each verdict, of those that might have been a false "leaks".
-        others: the number of verdicts that might not.
+        others: the number of verdicts that might not, and of audits that were refused.
 
     """
 
@@ -96,9 +96,10 @@ class Results:
         }
         for line in self._lines():
             federation = federations.get(line["federation"])
-            for question, verdict, is_tested in line.get("verdicts", ()):
-                if federation is None:
-                    continue
+            if federation is None:
+                continue
+            refused = [[question, "refused", False] for question in federation.questions]
+            for question, verdict, is_tested in line.get("verdicts", refused):
                 place = (question, federation.source.name, federation.split, federation.null)
                 if is_tested:
                     counts[place].verdicts[verdict] += 1
