@@ -68,6 +68,17 @@ def test_one_label_any_number_and_half_of_the_labels_rise_in_turn() -> None:
     assert len(set(risen[1::3])) > 2
 
 
+def test_clients_hold_unaltered_examples_first_where_the_target_shifts_and_any_copy_elsewhere():
+    originals = [
+        np.mean([float((rows < len(LABELS)).double().mean()) for rows in federation.rows[0]])
+        for shifts in (False, True)
+        for federation in [draw_federation(DESIGN, POOL, 0, Seed(6), shifts=shifts)]
+    ]
+    # Of each label there are 10 originals among 100 copies, and clients hold 60 examples.
+    assert originals[0] < 0.2
+    assert originals[1] > 0.3
+
+
 def test_shares_of_the_target_are_weighted_by_size_and_given_by_round() -> None:
     federation = draw_federation(DESIGN, POOL, 3, Seed(3), shifts=True)
     population = population_shares(DESIGN, [federation])[0]
