@@ -16,7 +16,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.view import View
-from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.amortised import Amortised, steps_scale
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.doubt import (
     NOISY,
@@ -316,3 +316,17 @@ class TestRefusals:
         assert not missing_needs(ATTACK, server_view(leaky), client(0), knowledge)
         with pytest.raises(NeedsError, match="3 auxiliary examples or more of every class"):
             infer(server_view(leaky), knowledge)
+
+
+def test_the_scale_of_steps_is_known_for_plain_sgd_alone():
+    sizes = torch.tensor([8, 9])
+    # Batches of 4 in 2 epochs: 4 and 6 steps of 0.1, each counted twice with momentum 0.5.
+    recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.5)
+    assert steps_scale(recipe, sizes).tolist() == pytest.approx([0.8, 1.2])
+    for other in (
+        {"weight_decay": 0.1},
+        {"label_smoothing": 0.1},
+        {"optimizer": "adam", "momentum": 0.0},
+    ):
+        assert steps_scale(replace(recipe, **other), sizes) is None
+    assert steps_scale(None, sizes) is None

@@ -1,8 +1,13 @@
+from dataclasses import replace
+
 import torch
 
 from overheard.core.seeds import Seed
 from overheard.questions.label_shares.estimators.class_tokens import ProbeReadings
-from overheard.questions.label_shares.estimators.cross_fit import fit_scaled_inversion
+from overheard.questions.label_shares.estimators.cross_fit import (
+    fit_scaled_inversion,
+    solve_with_known_scale,
+)
 
 CLIENTS, CLASSES = 40, 3
 
@@ -54,6 +59,14 @@ def test_each_set_of_virtual_clients_has_its_own_scale():
     told = inversion.estimate_shares(moved_by(fresh, kappa[:1]))  # (teachers, 1, classes)
     # The scale from clients that moved like this one is correct.
     assert float((told[0, 0] - fresh[0]).abs().sum()) < 0.05
+
+
+def test_a_known_scale_finds_the_shares_of_each_client():
+    kappa = torch.linspace(0.1, 2.0, CLIENTS).double()
+    readings = moved_by(SHARES, kappa)
+    (told,) = solve_with_known_scale(replace(readings, steps_scale=kappa.float()))
+    torch.testing.assert_close(told, SHARES, atol=1e-5, rtol=0)
+    assert solve_with_known_scale(readings) == []
 
 
 def test_a_zero_change_gives_finite_shares():

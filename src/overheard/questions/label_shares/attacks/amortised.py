@@ -1,6 +1,5 @@
 """Label shares with intervals, from networks trained on virtual clients."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -15,6 +14,7 @@ from overheard.core.compute_settings import TensorCache
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
+from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
@@ -101,10 +101,11 @@ class Amortised(Attack[LabelShares]):
     tested on the virtual clients of the other half, and one on all, which estimates real
     clients. So tests are as hard as the estimate of a client with examples of its own
     (`estimators.cross_fit`). Tests of clients of similar imbalance weight the estimates of all
-    kinds and rounds, and the mean output of the client's model among them
-    (`estimators.local_stacking`). Their residuals give an interval for each share and the
-    probability that a class is absent (`estimators.local_intervals`). If the target's size is
-    hidden, a regression on the lengths of its updates estimates it, with an interval.
+    kinds and rounds (`estimators.local_stacking`). Among them are the mean output of the
+    client's model and, for SGD with known sizes, the equation with its exact scale. Residuals
+    of the tests give an interval for each share and the probability that a class is absent
+    (`estimators.local_intervals`). If the target's size is hidden, a regression on the lengths
+    of its updates estimates it, with an interval.
 
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
@@ -214,8 +215,8 @@ class _GroupEstimator:
 
     def _fit(self, simulation: Simulation, number: int) -> CrossFit:
         position = simulation.rounds.index(number)
-        log_sizes = simulation.sizes.double().log().float() if self._sizes_known else None
-        readings = self._readings(simulation.readings, position, log_sizes)
+        sizes = simulation.sizes if self._sizes_known else None
+        readings = self._readings(simulation.readings, position, sizes)
         cache = self._knowledge.compute.cache
         seed = self._seed.child("fit", number)
         return cached_cross_fit(
@@ -313,9 +314,9 @@ class _GroupEstimator:
         estimates = []
         for position, fit in enumerate(fits):
             examples = reported[position] if self._sizes_known else None
-            log_sizes = None if examples is None else torch.tensor([math.log(examples)])
+            known_size = None if examples is None else torch.tensor([examples])
             batch = {probe: values[None] for probe, values in features.items()}
-            estimates.append(fit.estimate_shares(self._readings(batch, position, log_sizes)))
+            estimates.append(fit.estimate_shares(self._readings(batch, position, known_size)))
         shares = normalize_to_shares(stacking.pool(torch.cat(estimates))[0])
         null = cases.null_probability(shares)
         known = [examples for examples in reported if examples]
@@ -330,14 +331,15 @@ class _GroupEstimator:
         self,
         features: Mapping[Probe, Tensor],
         position: int,
-        log_sizes: Float[Tensor, " clients"] | None,
+        sizes: Int[Tensor, " clients"] | None,
     ) -> ProbeReadings:
         return ProbeReadings(
             features[LAST_LAYER_CHANGE][:, position],
             features[OUTPUTS][:, position],
             self._broadcast_outputs[position],
             features[CLASS_GRADIENTS][:, position],
-            log_sizes,
+            None if sizes is None else sizes.double().log().float(),
+            None if sizes is None else steps_scale(self._knowledge.recipe, sizes),
         )
 
     def _fit_size(self, estimates: Float[Tensor, "virtual classes"]) -> SizeRegression:
@@ -350,6 +352,18 @@ class _GroupEstimator:
             bank.sizes * scale,
             bank.halves,
         )
+
+
+def steps_scale(
+    recipe: Recipe | None, sizes: Int[Tensor, " clients"]
+) -> Float[Tensor, " clients"] | None:
+    """Return the scale of `ProbeReadings`: exact for SGD without decay and smoothing."""
+    if recipe is None or recipe.optimizer != "sgd":
+        return None
+    if recipe.weight_decay or recipe.label_smoothing:
+        return None
+    steps = sizes.new_tensor([recipe.steps(size) for size in sizes.tolist()])
+    return recipe.rate / (1 - recipe.momentum) * steps.float()
 
 
 def cached_cross_fit(
@@ -366,7 +380,8 @@ def cached_cross_fit(
     The result is the same to the bit. Attacks use a round alone and together with others; its
     networks are trained once.
     """
-    sizes = [] if readings.log_sizes is None else [readings.log_sizes]
+    of_sizes = (readings.log_sizes, readings.steps_scale)
+    sizes = [one for one in of_sizes if one is not None]
     tensors = (
         readings.last_layer_change,
         readings.outputs,

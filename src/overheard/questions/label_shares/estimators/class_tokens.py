@@ -25,6 +25,8 @@ class ProbeReadings:
         broadcast_outputs: `AuxiliaryLogits` of the broadcast.
         class_gradients: see `ClassGradientFit`.
         log_sizes: natural logarithm of each client's size; None if hidden.
+        steps_scale: the sum of the rates of all steps of SGD, each counted as often as momentum
+            repeats it; None if sizes are hidden, or if the recipe is unknown or another one.
 
     """
 
@@ -33,6 +35,7 @@ class ProbeReadings:
     broadcast_outputs: Float[Tensor, "answer_rows classes"]
     class_gradients: Float[Tensor, "clients pull_rows classes"]
     log_sizes: Float[Tensor, " clients"] | None = None
+    steps_scale: Float[Tensor, " clients"] | None = None
 
 
 def class_matrices(readings: ProbeReadings) -> Float[Tensor, "clients classes classes kinds"]:

@@ -62,6 +62,19 @@ class ScaledInversion:
         return solved.view_as(goals)
 
 
+def solve_with_known_scale(
+    readings: ProbeReadings,
+) -> list[Float[Tensor, "clients classes"]]:
+    """Solve the equation of `ScaledInversion` with the kappa of the recipe; [] if unknown.
+
+    A fitted kappa is a little wrong for each client, since what it is fitted to is noisy.
+    """
+    if readings.steps_scale is None:
+        return []
+    matrices, change = _equations(readings)
+    return [solve_each_for_shares(matrices, change / readings.steps_scale.double()[:, None])]
+
+
 def fit_scaled_inversion(
     readings: ProbeReadings,
     shares: Float[Tensor, "clients classes"],
@@ -119,7 +132,7 @@ NETWORKS = HALVES + 1
 @final
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """Two kinds of network and two formulas, fitted to one round's virtual clients.
+    """Two kinds of network and up to three formulas, fitted to one round's virtual clients.
 
     A real client differs from those that the networks were trained on in two ways: its examples
     are others, and none of them is repeated, however few the auxiliary examples are. Estimates
@@ -202,10 +215,12 @@ def _estimate_all(
     readings: ProbeReadings,
     solved: Float[Tensor, "networks clients classes"],
 ) -> Float[Tensor, "kinds networks clients classes"]:
-    """Return the estimates of each kind; those of the equation are given.
+    """Return the estimates of each kind; those of the equation with a fitted scale are given.
 
-    The last kind is the mean output on held-out examples, by which nothing can be learned.
+    The last kinds are not fitted: the mean output on held-out examples, and the equation with
+    a known scale.
     """
-    networks = (deep_sets.estimate_shares(readings, solved), mlps.estimate_shares(readings))
+    fitted = (deep_sets.estimate_shares(readings, solved), mlps.estimate_shares(readings))
     mean_output = mean_softmax(readings.outputs).mean(1).to(solved)
-    return torch.stack([*networks, solved, mean_output.expand_as(solved)])
+    others = (mean_output, *solve_with_known_scale(readings))
+    return torch.stack([*fitted, solved, *(one.expand_as(solved) for one in others)])
