@@ -127,7 +127,7 @@ def test_whatever_is_not_refused_at_the_beginning_comes_to_train(
 @pytest.mark.nightly
 def test_every_seed_that_is_not_refused_at_the_beginning_is_audited(tmp_path: Path):
     ran = 0
-    for number, plan in enumerate(all_plans(tmp_path, seeds=12)):
+    for number, plan in enumerate(all_plans(tmp_path, seeds=5)):
         audit_inputs, fitting = load_inputs(plan, HERE, MemoryTensorCache()), list[int]()
         program = resolve_plan(plan, audit_inputs.data_digests())
         for seed in plan.seeds:
@@ -142,7 +142,7 @@ def test_every_seed_that_is_not_refused_at_the_beginning_is_audited(tmp_path: Pa
                 plan.model_copy(update={"seeds": tuple(fitting)}), tmp_path / str(number)
             )
             ran += len({run.seed for run in found.arms})
-    assert ran > 300
+    assert ran > 130
 
 
 def test_the_run_and_its_controls_are_drawn_again_together(tmp_path: Path):
