@@ -15,6 +15,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.seeds import Seed
 from overheard.core.true_facts.attributes import Attributes
 from overheard.data.partition.known_user_settings import PriorKind
 from overheard.findings.question import Question
@@ -195,8 +196,9 @@ def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, 
         stated["examples"] = 10 if federation.null == "noise" else ROWS_OF_CLIENT
     elif federation.kind == "changes":
         rounds = ROUNDS_WITH_CHANGE
-        weights = [3, *(1,) * (source.classes - 1)]
-        stated["shifts"] = [{"client": 1, "round": 3, "weights": weights}]
+        stated["shifts"] = [
+            {"client": 1, "round": 3, "shares": _uneven_shares(source.classes, 0)}
+        ]
         stated |= {
             "natural_controls": 6,
             "exact_controls": 0,
@@ -208,9 +210,9 @@ def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, 
         stated["candidates"] = {"members": 6, "outsiders": 40, "canaries": canaries}
     return {
         "title": federation.name,
-        "seeds": [2 * number, 2 * number + 1] if federation.kind == "changes" else [number],
+        "seeds": _seeds_of(federation, number),
         "data": {
-            "source": source.write(folder, number),
+            "source": source.write(folder, _seeds_of(federation, number)[0]),
             "split": {"kind": split.name, **_settings_of(federation)},
             "clients": _clients_of(federation),
             **{name: value for name, value in stated.items() if value is not None},
@@ -240,14 +242,20 @@ def _settings_of(federation: Federation) -> Mapping[str, Any]:
     """Return the settings of a split; `shares` has none and gets a row per client."""
     if federation.split != "shares":
         return {}
-    classes = federation.source.classes
+    classes, clients = federation.source.classes, _clients_of(federation)
+    return {"compositions": [_uneven_shares(classes, one % classes) for one in range(clients)]}
+
+
+def _uneven_shares(classes: int, frequent: int) -> list[float]:
     rest = 0.6 / (classes - 1)
-    return {
-        "compositions": [
-            [0.4 if label == client % classes else rest for label in range(classes)]
-            for client in range(_clients_of(federation))
-        ]
-    }
+    return [0.4 if label == frequent else rest for label in range(classes)]
+
+
+def _seeds_of(federation: Federation, number: int) -> list[int]:
+    """Return seeds that no other audit has, so that all audits are independent."""
+    runs = 2 if federation.kind == "changes" else 1
+    seed = Seed(number).child(federation.name)
+    return [seed.child("run", run).value % 2**31 for run in range(runs)]
 
 
 def _attacks_on(question: str) -> list[Mapping[str, Any]]:
