@@ -22,8 +22,8 @@ MIN_SHARE = 1e-9
 """Smallest share of a label, so that none is exactly 0 and shares can be rescaled."""
 
 SHIFT_WEIGHTS = (0.7, 0.9)
-"""The weight of the labels that rise in a simulated shift: from 70-30 to 90-10. Errors grow
-with it, so intervals from these also hold for weaker shifts."""
+"""The weight of the labels that rise in a simulated shift: from 70-30 to 90-10. Errors of
+estimates are no larger for weaker shifts."""
 
 
 @final
