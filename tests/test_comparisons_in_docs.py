@@ -236,18 +236,6 @@ def are_most_accurate(table: Table, sentence: str) -> bool:
     return best == ["FedAvgM", "FedYogi", "FedAdagrad"]
 
 
-def ranges_as_stated(table: Table, sentence: str) -> bool:
-    covered = table.by_name("covered")
-    del covered["together"]
-    ends = min(covered.values()), max(covered.values())
-    return [round(one, 2) for one in ends] == decimals(sentence)
-
-
-def is_fashion_mnist(table: Table, sentence: str) -> bool:
-    errors = table.by_name("mean error")
-    return max(errors, key=lambda one: abs(errors[one])).startswith("Fashion-MNIST")
-
-
 def tell_a_shift_as_published(table: Table, sentence: str) -> bool:
     figures = table.of("cosine|loss").figures("published")
     return [round(min(figures), 2)] == decimals(sentence)
@@ -405,18 +393,6 @@ COMPARISONS = (
         "Their models, and those of FedAdagrad, are the most accurate.",
         ALGORITHMS,
         are_most_accurate,
-    ),
-    Comparison(
-        "docs/shift.md",
-        "For one fixed shift they may contain the share nearly always, or far less often",
-        "## How reliable the alarm is",
-        ranges_as_stated,
-    ),
-    Comparison(
-        "docs/shift.md",
-        "The worst case is Fashion-MNIST",
-        "### What intervals depend on",
-        is_fashion_mnist,
     ),
     Comparison(
         "docs/shift.md",
