@@ -210,6 +210,21 @@ class TestCohorts:
         assert np.mean(largest[1]) > 0.9
 
 
+@pytest.mark.parametrize("members", [None, 2, 100])
+def test_of_eight_or_more_two_of_each_half_train_on_a_quarter_and_two_on_a_half(
+    members: int | None,
+) -> None:
+    for virtual in (8, 9, 10, 13, 33):
+        chunks = draw_chunks(
+            knowledge(virtual=virtual), SIZES, members, Seed(3), with_quarters=True
+        )
+        drawn = [clients[0] for c in chunks for clients in c.clients_per_reading()]
+        on_quarter = [one.half for one in drawn if one.quarter is not None]
+        assert len(drawn) == virtual
+        assert min(on_quarter.count(0), on_quarter.count(1)) >= 2
+        assert len(drawn) - len(on_quarter) >= 2
+
+
 ANY = Prior()
 
 

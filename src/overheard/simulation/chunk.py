@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -98,10 +99,10 @@ def draw_chunks(
     """Draw all virtual clients or virtual cohorts, chunk by chunk.
 
     The draws of a client depend only on the seed and its number, so requesting more clients
-    keeps the first ones. So it is with cohorts from four whole chunks on. Virtual clients train
-    on the two halves of the auxiliary examples in turn. With cohorts, whole chunks do. All
-    members of a cohort train on one part, follow one recipe and have sizes of one scale, as the
-    members of a federation do.
+    keeps the first ones. With quarters, so it is from two whole chunks on; with cohorts, from
+    two, and with both, from four. Virtual clients train on the two halves of the auxiliary
+    examples in turn. With cohorts, whole chunks do. All members of a cohort train on one part,
+    follow one recipe and have sizes of one scale, as the members of a federation do.
 
     Args:
         knowledge: what is known of clients, with the number of virtual clients.
@@ -114,7 +115,7 @@ def draw_chunks(
             quarter of the auxiliary examples, in either half.
 
     Raises:
-        PlanError: if a split of the prior cannot be drawn from.
+        NeedsError: if a split of the prior cannot be drawn from.
 
     """
     count = knowledge.compute.virtual_clients
@@ -131,9 +132,8 @@ def draw_chunks(
             Chunk(tuple(clients[begin : begin + width])) for begin in range(0, count, width)
         )
     width, cohort_size = chunk_width(cohort_size), min(cohort_size, MAX_COHORT_SIZE)
-    # At least two chunks of each kind, so that there are cohorts of both halves.
-    step = min(width, -(-count // (4 if with_quarters else 2)))
-    turns = [_turn_of_chunk(chunk, with_quarters) for chunk in range(-(-count // step))]
+    cohort_counts = _cohort_chunks(count, width, with_quarters)
+    turns = [_turn_of_chunk(chunk, with_quarters) for chunk in range(len(cohort_counts))]
     seeds = [seed.child("chunk", turn) for turn in turns]
     numbers = [turn * width + place for turn in turns for place in range(width)]
     scales = [
@@ -141,8 +141,9 @@ def draw_chunks(
     ]
     label_counts = _load_or_draw_counts(knowledge, numbers, scales, seed)
     chunks = []
-    for chunk, (turn, chunk_seed) in enumerate(zip(turns, seeds, strict=True)):
-        cohort_count = min(step, count - chunk * step)
+    for chunk, (turn, chunk_seed, cohort_count) in enumerate(
+        zip(turns, seeds, cohort_counts, strict=True)
+    ):
         places = range(chunk * width, chunk * width + max(2 * cohort_size, cohort_count))
         clients = [
             _draw_client(numbers[n], turn, label_counts[n], knowledge, chunk_seed)
@@ -161,6 +162,20 @@ def _client_numbers(count: int, width: int, with_quarters: bool) -> list[int]:
         (place // width % 2) * FIRST_ON_QUARTER + place // (2 * width) * width + place % width
         for place in range(count)
     ]
+
+
+def _cohort_chunks(count: int, width: int, with_quarters: bool) -> list[int]:
+    """Return the number of cohorts of each chunk.
+
+    There is a chunk for each half, and with quarters another one for each, so that there are
+    cohorts of both halves. If they cannot all be whole, they share the cohorts evenly.
+    """
+    fewest = min(count, 4 if with_quarters else 2)
+    if count < fewest * width:
+        begins = [-(-count * chunk // fewest) for chunk in range(fewest)]
+    else:
+        begins = list(range(0, count, width))
+    return [end - begin for begin, end in pairwise([*begins, count])]
 
 
 def _turn_of_chunk(chunk: int, with_quarters: bool) -> int:

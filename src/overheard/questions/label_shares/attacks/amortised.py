@@ -11,6 +11,7 @@ from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import TensorCache
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
 from overheard.core.parties import Party
@@ -141,7 +142,18 @@ class Amortised(Attack[LabelShares]):
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
     ) -> Mapping[Party, LabelShares]:
-        """Claim every target's shares, with intervals, null probabilities and size."""
+        """Claim every target's shares, with intervals, null probabilities and size.
+
+        Raises:
+            NeedsError: if there are too few virtual clients or auxiliary examples.
+
+        """
+        virtual_clients = knowledge.compute.virtual_clients
+        if virtual_clients < FEWEST_VIRTUAL:
+            raise NeedsError(
+                f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
+                f"{virtual_clients}: set virtual.clients"
+            )
         claims: dict[Party, LabelShares] = {}
         groups = [
             self._select_rounds(group)
@@ -409,6 +421,9 @@ def _digest(tensors: tuple[Tensor, ...]) -> str:
 
 HALF_SHARE = (1 - HELD_OUT_SHARE) / HALVES
 """The part of the auxiliary examples in either half."""
+
+FEWEST_VIRTUAL = 8
+"""The fewest virtual clients of which two of each half train on a quarter."""
 
 RIDGE = 1e-3
 """Ridge of the regression on label shares, per virtual client."""
