@@ -62,7 +62,7 @@ def run_simulated_federations(
     `design.start` or, without it, from weights built anew for each federation.
 
     Raises:
-        PlanError: if a training diverges.
+        NeedsError: if a training diverges.
 
     """
     states = [
