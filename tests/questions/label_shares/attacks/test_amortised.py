@@ -324,10 +324,15 @@ class TestRefusals:
 
 def test_the_scale_of_steps_is_known_for_plain_sgd_alone():
     sizes = torch.tensor([8, 9])
-    # Batches of 4 in 2 epochs: 4 and 6 steps of 0.1, each counted twice with momentum 0.5.
+    # Batches of 4 in 2 epochs: 4 and 6 steps of 0.1. Momentum 0.5 counts the last one once, the
+    # one before 1.5 times, then 1.75, 1.875, 1.9375 and 1.96875.
     recipe = Recipe(rate=0.1, epochs=2, batch=4, momentum=0.5)
-    assert steps_scale(recipe, sizes).tolist() == pytest.approx([0.8, 1.2])
+    assert steps_scale(recipe, sizes).tolist() == pytest.approx([0.6125, 1.003125])
+    plain = replace(recipe, momentum=0.0)
+    assert steps_scale(plain, sizes).tolist() == pytest.approx([0.4, 0.6])
     for other in (
+        {"loss": "squared_error"},
+        {"proximal": 0.1},
         {"weight_decay": 0.1},
         {"label_smoothing": 0.1},
         {"optimizer": "adam", "momentum": 0.0},

@@ -369,13 +369,16 @@ class _GroupEstimator:
 def steps_scale(
     recipe: Recipe | None, sizes: Int[Tensor, " clients"]
 ) -> Float[Tensor, " clients"] | None:
-    """Return the scale of `ProbeReadings`: exact for SGD without decay and smoothing."""
-    if recipe is None or recipe.optimizer != "sgd":
+    """Return the scale of `ProbeReadings` for SGD without other terms in its steps."""
+    if recipe is None or recipe.optimizer != "sgd" or recipe.loss != "cross_entropy":
         return None
-    if recipe.weight_decay or recipe.label_smoothing:
+    if recipe.weight_decay or recipe.label_smoothing or recipe.proximal:
         return None
-    steps = sizes.new_tensor([recipe.steps(size) for size in sizes.tolist()])
-    return recipe.rate / (1 - recipe.momentum) * steps.float()
+    momentum = recipe.momentum
+    steps = sizes.new_tensor([recipe.steps(size) for size in sizes.tolist()]).double()
+    # Momentum repeats the step k before the last one 1 + m + ... + m^k times.
+    cut_short = momentum * (1 - momentum**steps) / (1 - momentum)
+    return (recipe.rate / (1 - momentum) * (steps - cut_short)).float()
 
 
 def cached_cross_fit(

@@ -65,9 +65,11 @@ def find_doubt(
     Each reading is standardised by the virtual clients of similar imbalance, as imbalanced
     clients have simpler updates. The means over targets and rounds are tested:
 
-    - *noise*: the median singular value is too large.
-    - *variety*: it is too large, if not by as much, and virtual clients repeat their examples.
-      An update from many different examples has more directions, which is no noise.
+    - *variety*: the median singular value is too large, and virtual clients repeat their
+      examples. An update from many different examples has more directions, too. So the limit
+      is lower than that of noise, and noise is not named as the reason.
+    - *noise*: the median singular value is far too large, and virtual clients do not repeat
+      their examples.
     - *misfit*: the unexplained parts of the first matrix and of the whole update, added, are
       too large. Half of a median singular value that is too small is added: then the virtual
       clients' updates are the noisy ones.
@@ -87,8 +89,8 @@ def find_doubt(
             examples and clients; altered copies count as the same example.
 
     Returns:
-        `NOISY`, `TOO_FEW`, `POORLY_EXPLAINED`, `OTHER_INPUTS` or None. Noise hides the others,
-        so only one is given.
+        The first that holds of `TOO_FEW`, `NOISY`, `POORLY_EXPLAINED` and `OTHER_INPUTS`, or
+        None.
 
     """
     if not len(real):
