@@ -1,6 +1,7 @@
 """`python -m tests.nulls FILE`: audits in which nothing can leak, and how often one says so.
 
-The file keeps the verdicts, so that a stopped run goes on. Numbers of audits go round all
+The file keeps the verdicts, so that a stopped run goes on. It does not note the code that gave
+them, so begin another file after a change of the product. Numbers of audits go round all
 federations, so that a table can be printed at any time (`--audits 0`).
 """
 
