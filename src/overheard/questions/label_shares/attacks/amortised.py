@@ -110,9 +110,10 @@ class Amortised(Attack[LabelShares]):
 
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
-    data differ in kind from the clients', if a defense is unknown, or if the prior excludes the
-    client. A comparison of real with virtual updates notices the first two; the claim then says
-    that its intervals are not trusted (`estimators.doubt`). Nothing notices the third.
+    data differ in kind from the clients', if a defense is unknown, if the prior excludes the
+    client, or if the client reports another number of examples than it has. A comparison of
+    real with virtual updates notices the first two; the claim then says that its intervals are
+    not trusted (`estimators.doubt`). Nothing notices the others.
 
     Args:
         most_rounds: at most this many observed rounds are used: the first, the last, and evenly
