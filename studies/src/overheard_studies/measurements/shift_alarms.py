@@ -37,6 +37,7 @@ from overheard.questions.shift.estimators.tracker import calibrate_tracker
 from overheard.simulation.target_groups import group_targets
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard_studies.measurements.letters import Letters
 from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
 from overheard_studies.values import ReproducedValue, make_value
@@ -56,8 +57,9 @@ SOURCES: tuple[DataSource, ...] = (
     Adult(),
     Wisdm(),
     Digits(),
+    Letters(),
 )
-NAMES = ("MNIST", "Fashion-MNIST", "Adult", "WISDM", "digits")
+NAMES = ("MNIST", "Fashion-MNIST", "Adult", "WISDM", "digits", "letters")
 RECIPES = (Recipe(0.05, 1, 32), Recipe(0.001, 1, 32, "adam"))
 CLIENTS = (2, 3, 5)
 LEAST_ABSTAINING = 0.5
