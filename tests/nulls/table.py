@@ -83,8 +83,11 @@ class Results:
         except PlanError as error:
             # A draw that runs short of examples is no verdict.
             line = {"federation": federation.name, "number": number, "refused": str(error)}
+        # A line that a killed run left half written ends here.
+        text = self.path.read_text("utf-8") if self.path.exists() else ""
+        begin = "" if not text or text.endswith("\n") else "\n"
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(f"{begin}{json.dumps(line)}\n")
 
     def counts(self, wanted: Iterable[Federation]) -> dict[Cell, CellCounts]:
         """Return what the audits of these federations said, by cell."""
@@ -111,7 +114,8 @@ class Results:
     def _lines(self) -> list[dict[str, Any]]:
         if not self.path.exists():
             return []
-        return [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
+        lines = self.path.read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def table_lines(counts: dict[Cell, CellCounts]) -> list[str]:
