@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from overheard.core.attack import Attack, check_needs, missing_needs
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
@@ -41,6 +42,7 @@ from overheard.core.needs import (
     TRAINED_MODEL,
     UPDATES,
     USERS,
+    VIRTUAL_CLIENTS,
     Need,
 )
 from overheard.core.parties import COHORT, SERVER, Party, client, late_joiner
@@ -438,6 +440,7 @@ def test_all_needs_can_be_met():
             replace(ALL, recipe=Recipe(0.1, 1, 8, loss="squared_error")),
             CROSS_ENTROPY,
         ),
+        (replace(ALL, compute=ComputeSettings(virtual_clients=7)), VIRTUAL_CLIENTS),
         (replace(ALL, facts=Facts(KNOWN_USERS, WORDS)), CANDIDATES),
         (replace(ALL, facts=Facts(RECORDS, WORDS)), USERS),
         (
@@ -452,6 +455,7 @@ def test_all_needs_can_be_met():
         "no model",
         "no recipe",
         "another loss",
+        "seven virtual clients",
         "no records",
         "no users",
         "one candidate",

@@ -8,6 +8,11 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
 from overheard.planning.plan_check import PlanCheck, check_plan
+from overheard.plans.plan import ThreatPlan
+from overheard.plans.virtual_plan import VirtualPlan
+from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from tests.auditing.plans import SMALL, TINY, replace_tables
 from tests.planning.conftest import STATED_TASK, ForeignRecording
 
@@ -67,6 +72,17 @@ def test_estimates_time_memory_and_disk():
     assert cost.memory_bytes > 1e8
     # Two rounds of a broadcast and three updates of 65 x 10 numbers, each of 4 bytes.
     assert cost.disk_bytes == 2 * 4 * 650 * 4
+
+
+def test_attacks_that_need_more_virtual_clients_are_refused():
+    attacks = (Amortised(), ShiftTracking(), MeanSoftmax())
+    threat = ThreatPlan(attacks=attacks, virtual=VirtualPlan(clients=7), by_round=False)
+    checked = check_plan(
+        replace_tables(TINY, threats=(threat,)), HERE, None, with_estimate=False
+    )
+    few = "8 virtual clients or more: set virtual.clients"
+    refused = {one.part for one in checked.attacks if few in dict(one.missing)}
+    assert refused == {"amortised", "shift_tracking"}
 
 
 def test_refuses_what_the_audit_would_refuse(tmp_path: Path):

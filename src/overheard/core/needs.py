@@ -106,6 +106,13 @@ CROSS_ENTROPY: Final = Need(
     "clients that train with the cross-entropy loss, as far as is known",
     _is_cross_entropy_possible,
 )
+FEWEST_VIRTUAL_CLIENTS: Final = 8
+"""Fewest virtual clients that leave two for each part of a test: see `simulation.chunk`."""
+
+VIRTUAL_CLIENTS: Final = Need(
+    f"{FEWEST_VIRTUAL_CLIENTS} virtual clients or more: set virtual.clients",
+    lambda view, target, knowledge: knowledge.compute.virtual_clients >= FEWEST_VIRTUAL_CLIENTS,
+)
 CANDIDATES: Final = need_to_know(CandidateRecords)
 TEXTS: Final = need_to_know(TokenWords)
 USERS: Final = Need(
@@ -125,6 +132,7 @@ NEEDS: Final = (
     RECIPE,
     RECIPES,
     CROSS_ENTROPY,
+    VIRTUAL_CLIENTS,
     CANDIDATES,
     USERS,
     TEXTS,

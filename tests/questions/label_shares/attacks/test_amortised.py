@@ -317,10 +317,6 @@ class TestRefusals:
         with pytest.raises(NeedsError, match="3 auxiliary examples or more of every class"):
             infer(server_view(leaky), knowledge)
 
-    def test_refuses_too_few_virtual_clients_to_test_on_those_of_the_other_half(self, leaky):
-        with pytest.raises(NeedsError, match="8 virtual clients or more, got 7"):
-            infer(server_view(leaky), with_virtual(leaky.knowledge, 7))
-
 
 def test_the_scale_of_steps_is_known_for_plain_sgd_alone():
     sizes = torch.tensor([8, 9])

@@ -114,12 +114,6 @@ def test_refuses_too_few_rounds_and_states_both_numbers() -> None:
         claim_on(view_of(0.95).during((3, 4)))
 
 
-def test_refuses_too_few_virtual_clients() -> None:
-    few = replace(KNOWN, compute=replace(KNOWN.compute, virtual_clients=4))
-    with pytest.raises(NeedsError, match="needs 8 virtual clients or more, got 4"):
-        ATTACK.infer(view_of(0.95), (TARGET,), few, Seed(0))
-
-
 def test_refuses_an_update_with_nan_and_names_its_sender() -> None:
     view = view_of(0.95)
     said = [

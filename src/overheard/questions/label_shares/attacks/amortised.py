@@ -11,9 +11,15 @@ from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import TensorCache
-from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
-from overheard.core.needs import AUXILIARY, BROADCASTS, MODEL, RECIPES, UPDATES
+from overheard.core.needs import (
+    AUXILIARY,
+    BROADCASTS,
+    MODEL,
+    RECIPES,
+    UPDATES,
+    VIRTUAL_CLIENTS,
+)
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
@@ -127,7 +133,9 @@ class Amortised(Attack[LabelShares]):
 
     name: ClassVar[str] = "amortised"
     claim_type: ClassVar = LabelShares
-    needs: ClassVar = frozenset({UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
+    needs: ClassVar = frozenset(
+        {UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES, VIRTUAL_CLIENTS}
+    )
     source: ClassVar[str] = (
         "Overheard; virtual clients from Ma et al. 2025 (arXiv 2504.21436), the equation of "
         "the last layer from Ramakrishna and Dan 2022 (AISec)"
@@ -146,15 +154,9 @@ class Amortised(Attack[LabelShares]):
         """Claim every target's shares, with intervals, null probabilities and size.
 
         Raises:
-            NeedsError: if there are too few virtual clients or auxiliary examples.
+            NeedsError: if there are too few auxiliary examples.
 
         """
-        virtual_clients = knowledge.compute.virtual_clients
-        if virtual_clients < FEWEST_VIRTUAL:
-            raise NeedsError(
-                f"{self.name} needs {FEWEST_VIRTUAL} virtual clients or more, got "
-                f"{virtual_clients}: set virtual.clients"
-            )
         claims: dict[Party, LabelShares] = {}
         groups = [
             self._select_rounds(group)
@@ -425,9 +427,6 @@ def _digest(tensors: tuple[Tensor, ...]) -> str:
 
 HALF_SHARE = (1 - HELD_OUT_SHARE) / HALVES
 """The part of the auxiliary examples in either half."""
-
-FEWEST_VIRTUAL = 8
-"""The fewest virtual clients of which two of each half train on a quarter."""
 
 RIDGE = 1e-3
 """Ridge of the regression on label shares, per virtual client."""

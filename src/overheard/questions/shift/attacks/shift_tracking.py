@@ -16,7 +16,16 @@ from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights, apply_update
-from overheard.core.needs import AUXILIARY, BROADCASTS, CLASSES, MODEL, RECIPES, UPDATES
+from overheard.core.needs import (
+    AUXILIARY,
+    BROADCASTS,
+    CLASSES,
+    FEWEST_VIRTUAL_CLIENTS,
+    MODEL,
+    RECIPES,
+    UPDATES,
+    VIRTUAL_CLIENTS,
+)
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
@@ -144,8 +153,6 @@ READERS: Mapping[Followed, Callable[..., Float[Tensor, "pairs ..."]]] = {
 MIN_ROUNDS = 3
 """Two rounds to compare and one more: with only two, any difference could be chance."""
 
-MIN_FEDERATIONS = 8
-
 SHIFTED_SHARE = 1 / 3
 """The share of simulated federations in which the target shifts."""
 
@@ -208,13 +215,15 @@ class ShiftTracking(Attack[Shift]):
     """
 
     follows: Followed = "shares"
-    most_virtual: Annotated[int, Ge(MIN_FEDERATIONS)] = 240
+    most_virtual: Annotated[int, Ge(FEWEST_VIRTUAL_CLIENTS)] = 240
     false_alarm_rate: Annotated[float, Gt(0), Lt(1)] = 0.05
     exchange_every: Positive | None = None
 
     name: ClassVar[str] = "shift_tracking"
     claim_type: ClassVar = Shift
-    needs: ClassVar = frozenset({CLASSES, UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES})
+    needs: ClassVar = frozenset(
+        {CLASSES, UPDATES, BROADCASTS, AUXILIARY, MODEL, RECIPES, VIRTUAL_CLIENTS}
+    )
     source: ClassVar[str] = (
         "Overheard; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
@@ -232,15 +241,10 @@ class ShiftTracking(Attack[Shift]):
         """Claim for each target whether its data shifted, since when and in which direction.
 
         Raises:
-            NeedsError: if a target has updates in fewer than `MIN_ROUNDS` rounds, there are
-                too few virtual clients, or its updates are not finite.
+            NeedsError: if a target has updates in fewer than `MIN_ROUNDS` rounds, or its
+                updates are not finite.
 
         """
-        if knowledge.compute.virtual_clients < MIN_FEDERATIONS:
-            raise NeedsError(
-                f"{self.name} needs {MIN_FEDERATIONS} virtual clients or more, got "
-                f"{knowledge.compute.virtual_clients}"
-            )
         claims: dict[Party, Shift] = {}
         for group in group_targets(view, targets, len(view.messages)):
             if len(group.rounds) < MIN_ROUNDS:
