@@ -62,6 +62,17 @@ def test_of_users_labels_are_held_out_about_in_proportion() -> None:
     assert bool((counts[:, 2] > 0).all())
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_of_users_a_label_with_two_examples_keeps_one(seed: int) -> None:
+    # Users' fifths alone hold out both examples of a label with the seeds 6 and 11.
+    users = torch.arange(600) % 30
+    labels = torch.cat((torch.zeros(580), torch.arange(1, 11).repeat(2))).long()
+    labels = labels[torch.randperm(600, generator=Seed(seed).generator())]
+    held_out = hold_out_fifth(labels, users, Seed(seed), PATH)
+    assert labels[~held_out].bincount(minlength=11).min() >= 1
+    assert users[held_out].bincount().tolist() == [4] * 30
+
+
 def test_users_with_one_or_two_examples_are_held_out_by_label() -> None:
     users, labels = torch.arange(100) // 2, torch.arange(100) % 2
     held_out = hold_out_fifth(labels, users, Seed(0), PATH)

@@ -38,7 +38,8 @@ def hold_out_fifth(
     With users, it is a fifth of each user's examples, rounded, and in proportion from each
     label as far as that goes. So users with equally many examples keep equally many: how many
     they keep says nothing of who they are. The examples of users with one or two are held out
-    by label alone.
+    by label alone. One example of each label is held out last, so that a label with two or more
+    keeps one, unless nearly all examples of a user are such.
 
     Raises:
         DataError: if there are too few examples to hold any out.
@@ -58,6 +59,9 @@ def hold_out_fifth(
     order = torch.randperm(len(users), generator=seed.child("of users").generator())
     # Those that were chosen by label come first.
     order = order[(~is_held_out[order]).long().argsort(stable=True)]
+    one_each = torch.ones(int(labels.max()) + 1, dtype=torch.long)
+    is_last_of_label = _mark_first(labels[order].flip(0), one_each).flip(0)
+    order = order[is_last_of_label.long().argsort(stable=True)]
     return _mark_first(users[order], quota)[order.argsort()]
 
 
