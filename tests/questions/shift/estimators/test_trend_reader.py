@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from overheard.core.attack import Attack
 from overheard.core.errors import NeedsError
@@ -62,6 +63,16 @@ def test_refuses_to_simulate_fewer_runs_than_give_a_scale() -> None:
     poor = replace(KNOWN, compute=replace(KNOWN.compute, virtual_clients=7))
     with pytest.raises(NeedsError, match="needs 8 virtual clients or more for"):
         claim_on(ShiftTrend(trend=2, simulated_runs=16), None, 4, poor)
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_simulation_needs_three_examples_of_every_class(kept: int) -> None:
+    auxiliary = KNOWN.auxiliary
+    of_label = (auxiliary.labels == 1).nonzero().flatten()
+    rows = torch.cat(((auxiliary.labels != 1).nonzero().flatten(), of_label[:kept]))
+    poor = replace(KNOWN, auxiliary=auxiliary.take(rows))
+    with pytest.raises(NeedsError, match="need 3 auxiliary examples or more of every class"):
+        claim_on(ShiftTrend(trend=2, simulated_runs=8), None, 4, poor)
 
 
 def test_a_simulation_needs_the_recipe() -> None:
