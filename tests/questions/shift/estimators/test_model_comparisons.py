@@ -17,6 +17,7 @@ from overheard.questions.shift.estimators.model_comparisons import (
     cosine,
     procrustes,
     representations_of_models,
+    scaled_moment_discrepancy,
 )
 from tests.learning.cases import (
     CONVOLUTIONS,
@@ -29,7 +30,7 @@ from tests.learning.cases import (
     pool_of,
 )
 
-METRICS = (cosine, procrustes, central_moment_discrepancy)
+METRICS = (cosine, procrustes, central_moment_discrepancy, scaled_moment_discrepancy)
 
 VECTORS = st.lists(st.floats(-9, 9, width=32), min_size=4, max_size=4).map(torch.tensor)
 
@@ -98,6 +99,15 @@ class TestCmd:
     def test_is_symmetric_and_0_with_itself(self, a, b):
         assert central_moment_discrepancy(a, b) == central_moment_discrepancy(b, a) >= 0
         assert central_moment_discrepancy(a, a) == 0
+
+    def test_scaled_divides_each_moment_by_a_power_of_the_range(self):
+        # The first example above with range 4: 1 / 4 + 3.5 / 16 + 15.5 / 256.
+        a, b = torch.tensor([0.0, 1.0, 1.0, 2.0]), torch.tensor([0.0, 0.0, 4.0, 4.0])
+        for unit in (1.0, 1000.0):
+            assert scaled_moment_discrepancy(unit * a, unit * b) == pytest.approx(
+                1 / 4 + 3.5 / 16 + 15.5 / 256
+            )
+        assert scaled_moment_discrepancy(a, a) == 0
 
     def test_refuses_empty_tensors_and_fewer_than_one_moment(self):
         with pytest.raises(ValueError, match="1 or more, got 0"):

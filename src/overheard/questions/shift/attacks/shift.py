@@ -52,7 +52,8 @@ class ShiftTrend(Attack[Shift]):
     Args:
         information: the part of the models that is compared. Representations need the
             architecture and auxiliary examples of every class; the others need neither.
-        metric: the distance or similarity.
+        metric: the distance or similarity. "cmd" is as printed in the paper, "scaled_cmd" as
+            Zellinger et al. define it.
         layer: the name of the only layer to compare, such as "2"; None = all layers together.
         trend: number of rounds that the line is fitted to.
         extract: whether the observers' own influence is removed from the broadcasts.

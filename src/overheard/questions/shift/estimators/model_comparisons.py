@@ -94,6 +94,18 @@ def central_moment_discrepancy(
     return float(squares.sqrt().sum())
 
 
+def scaled_moment_discrepancy(a: Float[Tensor, "..."], b: Float[Tensor, "..."]) -> float:
+    """Compute the CMD of two tensors divided by the range of all their values.
+
+    Zellinger et al. 2017 define it so: the k-th term is divided by the k-th power of the range.
+    It does not depend on the unit of the values, so it also compares those without bounds,
+    whose highest moments otherwise decide the sum.
+    """
+    lows, highs = zip(a.aminmax(), b.aminmax(), strict=True)
+    width = float(torch.stack(highs).max() - torch.stack(lows).min()) or 1.0
+    return central_moment_discrepancy(a.double() / width, b.double() / width)
+
+
 def _norm(numbers: Tensor) -> float:
     return sqrt(sum(float(block @ block) for block, _ in _blocks(numbers, numbers)))
 
@@ -126,13 +138,14 @@ def _moments(
 
 
 Information = Literal["weights", "representations", "gradients"]
-Metric = Literal["cosine", "procrustes", "cmd"]
+Metric = Literal["cosine", "procrustes", "cmd", "scaled_cmd"]
 ValidationMeasure = Literal["loss", "accuracy"]
 
 METRICS: Mapping[Metric, Callable[[Tensor, Tensor], float]] = {
     "cosine": cosine,
     "procrustes": procrustes,
     "cmd": central_moment_discrepancy,
+    "scaled_cmd": scaled_moment_discrepancy,
 }
 
 
