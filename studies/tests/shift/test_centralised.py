@@ -5,7 +5,12 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard_studies.shift.measured import MeasuredSeries
-from overheard_studies.shift.setting import LEAKAGE_SOURCES, LOSS, LeakageMeasure, ShiftScenario
+from overheard_studies.shift.setting import (
+    LEAKAGE_SOURCES,
+    LOSS,
+    LeakageMeasure,
+    ShiftScenario,
+)
 from overheard_studies.shift.studies import centralised
 from studies.tests.shift.planted import judge
 
@@ -27,19 +32,19 @@ def test_the_centralized_model_has_values_and_a_page(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     hostile = replace(tiny, name="<script>alert(1)</script>")
-    experiment = centralised(hostile, reduced=tiny.reduced)
+    experiment = centralised("figure5", hostile)
     values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Nine sources and two of validation by five values and an AUC each, and four statements.
-    assert len(values) == 11 * 6 + 4
+    # Ten sources and two of validation by six values and an AUC each, and eight statements.
+    assert len(values) == 12 * 7 + 8
     over_control = {name: one for name, one in values.items() if name.endswith("_over_control")}
-    assert len(over_control) == 11
+    assert len(over_control) == 12
     for one in over_control.values():
         assert one.low <= one.value <= one.high
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
-    assert page.count('role="img"') + page.count('class="keys"') == 2 + 11
+    assert page.count('role="img"') + page.count('class="keys"') == 2 + 12
     assert "<script>alert" not in page
     assert "&lt;script&gt;" in page
     assert 'href="audit/report.html"' in page
@@ -55,6 +60,8 @@ def test_sources_that_all_jump_show_the_shift_and_a_constant_loss_does_not(
     )
     verdicts = judge(monkeypatch, centralised(), {"audit": followed})
     assert verdicts["every_source_shows"].holds == "yes"
+    assert verdicts["every_source_breaks_its_trend"].holds == "yes"
+    assert verdicts["exchange_has_half_the_effect"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
 
 

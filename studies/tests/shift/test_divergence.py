@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from overheard.statistics.estimate import Estimate
 from overheard_studies.shift.measured import (
+    OUTLIER_DEVIATION,
     Divergence,
     MeasuredSeries,
     mean_over_runs,
@@ -18,7 +19,7 @@ STRAIGHT = {number: float(number) for number in range(6)}
 
 
 def make_divergence(shifted: tuple[float, ...], control: tuple[float, ...]) -> Divergence:
-    return Divergence(shifted, control, (0.0,) * len(control), shifted, control, 3.0)
+    return Divergence(shifted, control, (0.0,) * len(control), shifted, control)
 
 
 def test_a_divergence_is_measured_only_in_the_round_of_the_shift() -> None:
@@ -31,8 +32,7 @@ def test_a_divergence_is_measured_only_in_the_round_of_the_shift() -> None:
 
 def test_the_outlier_threshold_is_students_with_the_residual_degrees_of_freedom() -> None:
     # Five rounds less two for the line: 3 degrees, 97.5 % at 3.182.
-    measured = measure_divergence(MeasuredSeries(LOSS, 5, (STRAIGHT,), (STRAIGHT,)))
-    assert measured.outlier_deviation == pytest.approx(3.182, abs=1e-3)
+    assert pytest.approx(3.182, abs=1e-3) == OUTLIER_DEVIATION
 
 
 def test_a_run_with_too_few_rounds_counts_in_no_mean() -> None:
@@ -75,6 +75,18 @@ def test_runs_like_their_controls_do_not_show_a_shift() -> None:
 
 def test_few_runs_with_an_outlier_deviation_leave_silence_undecided() -> None:
     assert make_divergence((5.0, 1.0), (1.0, 5.0)).hides_shift == "undecided"
+
+
+def test_a_signal_is_what_exceeds_the_control_in_standard_deviations_of_the_controls() -> None:
+    # Controls 1 and 3 have the standard deviation 2 ** 0.5.
+    assert make_divergence((5.0, 5.0), (1.0, 3.0)).signals == pytest.approx((8**0.5, 2**0.5))
+    assert make_divergence((5.0,), (1.0,)).signals == (None,)
+
+
+def test_most_of_a_divergence_is_of_the_shift_if_it_exceeds_the_control_twice() -> None:
+    effects = [make_divergence((size, size), (1.0, 1.1)) for size in (3.0, 1.9)]
+    means = [one.over_two_controls for one in effects]
+    assert [mean.mean for mean in means if mean] == pytest.approx([0.9, -0.2])
 
 
 def test_a_measure_closer_to_its_trend_than_the_control_shows_no_shift() -> None:

@@ -18,7 +18,7 @@ def test_every_layer_is_measured_and_drawn(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     size = replace(tiny.reduced, model=ShiftConv(), seeds=(0,), rounds=8)
-    values = layers(tiny, reduced=size).run(
+    values = layers(replace(tiny, reduced=size)).run(
         tmp_path, quick=True, resources=resources, on_step=None
     )
     # Three kinds by four layers by six values, and three statements.

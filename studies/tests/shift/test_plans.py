@@ -2,6 +2,7 @@ import pytest
 
 from overheard.auditing.run_kinds import run_kinds
 from overheard.core.parties import COHORT, client
+from overheard_studies.shift.paper import PAPER
 from overheard_studies.shift.setting import (
     CENSUS,
     CLIENTS,
@@ -72,6 +73,20 @@ def test_a_centralized_model_is_one_client_with_one_epoch_observed_by_the_server
     assert (plan.data.clients, plan.training.epochs) == (1, 1)
     assert plan.data.examples == 6700
     assert plan_target(plan) == client(0)
+
+
+def test_variations_change_the_batch_or_make_the_shift_the_second_exchange() -> None:
+    studies = PAPER.studies()
+    for quick in (False, True):
+        (batch,) = studies["figure5_batch_128"].plans(quick=quick).values()
+        assert batch.training.batch == 128
+        plans = [
+            plan
+            for name in ("figure5_exchanges", "figure8_exchanges")
+            for plan in studies[name].plans(quick=quick).values()
+        ]
+        for plan in plans:
+            assert plan.data.shifts[0].round == 2 * (plan.data.refresh_every or 0)
 
 
 def test_the_tracking_attack_has_at_least_as_many_examples_as_a_client() -> None:

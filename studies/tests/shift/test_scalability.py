@@ -44,8 +44,8 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Two measures by six values at four numbers of clients, and four statements.
-    assert len(values) == 4 * 2 * 6 + 4
+    # Two measures by seven values at four numbers of clients, and nine statements.
+    assert len(values) == 4 * 2 * 7 + 9
     assert "3 clients of 60 examples" in values["clients_3_validation_loss_auc"].setting
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     # A legend and two charts.
@@ -61,6 +61,7 @@ def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number(
     verdicts = judge(monkeypatch, experiment, measurements(dict.fromkeys(CLIENTS, 5.0)))
     assert verdicts["shows_at_every_number"].holds == "yes"
     assert verdicts["loss_is_silent"].holds == "yes"
+    assert verdicts["exchange_keeps_the_trend"].holds == "yes"
     hidden = judge(
         monkeypatch, experiment, measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02})
     )
@@ -75,3 +76,22 @@ def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two(
     assert judge(monkeypatch, experiment, measurements(fading))["is_diluted"].holds == "yes"
     growing = {2: 1.0, 3: 5.0, 5: 9.0, 10: 9.0}
     assert judge(monkeypatch, experiment, measurements(growing))["is_diluted"].holds == "no"
+
+
+@pytest.mark.parametrize(("source", "loss", "holds"), [(5.0, 1.0, "yes"), (1.0, 5.0, "no")])
+def test_a_source_tells_more_if_it_exceeds_its_control_by_more_than_the_loss_does(
+    source: float, loss: float, holds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Controls that differ, as the signal is in units of their standard deviation.
+    controls = ({**WOBBLE, 6: 1.0}, {**WOBBLE, 6: 1.1})
+    measured = {
+        f"clients_{clients}": tuple(
+            MeasuredSeries(
+                one, 6, tuple({**run, 6: run[6] + height} for run in controls), controls
+            )
+            for one, height in ((COSINE, source), (LOSS, loss))
+        )
+        for clients in CLIENTS
+    }
+    verdicts = judge(monkeypatch, scalability("figure8", MNIST, COSINE), measured)
+    assert verdicts["source_tells_more"].holds == holds

@@ -11,18 +11,19 @@ RUN = PanelRun(StudyRuns({}, {}, Path()), "audit", "digits")
 
 
 def test_a_divergence_is_reported_with_its_controls() -> None:
-    divergence = Divergence((3.0, 5.0), (1.0, 1.0), (0.5, 0.5), (6.0, 6.0), (1.0, 1.0), 3.0)
+    divergence = Divergence((3.0, 5.0), (1.0, 1.0), (0.5, 0.5), (6.0, 6.0), (1.0, 1.0))
     values = {one.name: one for one in _divergence_values("audit_", RUN, LOSS, divergence)}
     assert values["audit_validation_loss_divergence"].value == 4.0
     assert values["audit_validation_loss_control"].value == 1.0
     # 3 - 1 and 5 - 1.
     assert values["audit_validation_loss_over_control"].value == 3.0
     assert values["audit_validation_loss_deviation"].value == 6.0
+    assert values["audit_validation_loss_control_deviation"].value == 1.0
     assert {one.published for one in values.values()} == {None}
 
 
 def test_a_divergence_without_a_trend_is_not_measured() -> None:
-    divergence = Divergence((None,), (None,), (None,), (None,), (None,), 3.0)
+    divergence = Divergence((None,), (None,), (None,), (None,), (None,))
     for one in _divergence_values("audit_", RUN, LOSS, divergence):
         assert one.value is None
         assert "no run has a trend" in one.setting

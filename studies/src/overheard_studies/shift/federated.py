@@ -8,6 +8,7 @@ from statistics import correlation
 from overheard.drawing.figures import Panel as Drawing
 from overheard.drawing.figures import ReportFigure
 from overheard.plans.plan import Plan
+from overheard.statistics.estimate import Estimate
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.band_charts import ScatterPoint, diagonal_chart
 from overheard_studies.shift.charts import bands_figure
@@ -27,13 +28,15 @@ from overheard_studies.shift.setting import (
     format_ratio,
 )
 from overheard_studies.shift.studies import (
-    EXCHANGE,
     Audits,
     Statistics,
     Tests,
     build_study,
-    exchange,
+    exchange_tests,
+    figure_of,
+    loss_keeps_the_trend,
     measured_values,
+    source_tests,
 )
 from overheard_studies.study import (
     Study,
@@ -57,6 +60,17 @@ FEW_CLIENTS, MANY_CLIENTS = 2, 5
 """The numbers of clients that are compared for dilution: both have one shifting client."""
 
 
+SIGNAL = {
+    "words": "the source exceeds its control by more than the loss does, both in standard "
+    "deviations of controls"
+}
+
+
+def lead_of_signal(source: Divergence, loss: Divergence) -> Estimate | None:
+    """Return by how much more the source exceeds its controls than the loss, over runs."""
+    return mean_over_runs(subtract_runs(source.signals, loss.signals))
+
+
 def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> Study:
     """Return a part of Figure 7: two clients, one of which shifts, at several severities."""
     measures = (source, LOSS)
@@ -72,13 +86,15 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
             if even in shares and key in audits
         }
 
-    def shows(measure: LeakageMeasure, audits: Audits) -> Statistics:
-        found = of(measure, audits, SUBTLE_SHARES)
-        return {ratio: one.over_control for ratio, one in found.items()}
+    def subtle(measure: LeakageMeasure, audits: Audits) -> Mapping[str, Divergence]:
+        return of(measure, audits, SUBTLE_SHARES)
+
+    def loss_shows(audits: Audits) -> Statistics:
+        return {ratio: one.over_control for ratio, one in subtle(LOSS, audits).items()}
 
     def loss_is_silent(audits: Audits) -> Statistics:
         losses, severe = of(LOSS, audits), format_ratio(EVEN_SHARES[-1])
-        silent = {n: losses[n].hides_shift for n in of(LOSS, audits, SUBTLE_SHARES)}
+        silent = {ratio: one.hides_shift for ratio, one in subtle(LOSS, audits).items()}
         return {**silent, f"shows at {severe}": losses[severe].shows_shift}
 
     def leads(audits: Audits) -> Statistics:
@@ -94,9 +110,12 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
             for (mild, one), (severe, other) in combinations(of(source, audits).items(), 2)
         }
 
-    def first(audits: Audits) -> Statistics:
-        # The control is the same for all severities.
-        return exchange({source.name: next(iter(of(source, audits).values()))})
+    def signal_leads(audits: Audits) -> Statistics:
+        losses = of(LOSS, audits)
+        return {
+            ratio: lead_of_signal(one, losses[ratio])
+            for ratio, one in of(source, audits).items()
+        }
 
     def draw(runs: StudyRuns, audits: Audits, values: Values) -> Iterator[ReportFigure]:
         sources, losses = of(source, audits), of(LOSS, audits)
@@ -122,11 +141,15 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         )
 
     tests: Tests = {
-        "exchange_is_silent": (first, EXCHANGE),
-        "subtle_shifts_show": (partial(shows, source), {}),
+        **exchange_tests(partial(of, source)),
+        **source_tests(
+            "subtle_shifts_show", "subtle_shifts_break_the_trend", partial(subtle, source)
+        ),
         "loss_is_silent_at_subtle": (loss_is_silent, {}),
-        "loss_is_not_silent": (partial(shows, LOSS), {"any_suffices": True}),
+        **loss_keeps_the_trend(partial(subtle, LOSS)),
+        "loss_is_not_silent": (loss_shows, {"any_suffices": True}),
         "above_the_diagonal": (leads, {}),
+        "source_tells_more": (signal_leads, SIGNAL),
         "severity_is_not_told": (out_of_order, {"any_suffices": True}),
         "severity_is_told": (
             lambda audits: {"": mean_over_runs(_correlations(of(source, audits)))},
@@ -140,10 +163,7 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
     plans = {
         key: partial(_federated_plan, scenario, 2, even, measures) for key, even in keys.items()
     }
-    sizes = scenario.full, scenario.reduced
-    return build_study(
-        name, title, scenario, sizes, ("severity",), measures, plans, tests, draw
-    )
+    return build_study(name, title, scenario, ("severity",), measures, plans, tests, draw)
 
 
 def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> Study:
@@ -173,19 +193,22 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
             )
             for part, one in zip("ab", measures, strict=True)
         ]
-        title = f"Figure {name.removeprefix('figure')}"
+        title = f"Figure {figure_of(name).removeprefix('figure')}"
         yield bands_figure(title, panels, measured_values(values))
 
+    def signal_leads(audits: Audits) -> Statistics:
+        losses = of(LOSS, audits)
+        return {n: lead_of_signal(one, losses[n]) for n, one in of(source, audits).items()}
+
     tests: Tests = {
-        "exchange_is_silent": (lambda audits: exchange(of(source, audits)), EXCHANGE),
-        "shows_at_every_number": (
-            lambda audits: {n: one.over_control for n, one in of(source, audits).items()},
-            {},
-        ),
+        **exchange_tests(partial(of, source)),
+        **source_tests("shows_at_every_number", "breaks_at_every_number", partial(of, source)),
         "loss_is_silent": (
             lambda audits: {n: one.hides_shift for n, one in of(LOSS, audits).items()},
             {},
         ),
+        **loss_keeps_the_trend(partial(of, LOSS)),
+        "source_tells_more": (signal_leads, SIGNAL),
         "is_diluted": (
             dilution,
             {
@@ -200,12 +223,9 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
     }
     title = (
         f"The {source.name} around a shift to {format_ratio(scenario.even_share)} by number of "
-        f"clients, {scenario.name}"
+        f"clients, {scenario.label}"
     )
-    sizes = scenario.full, scenario.reduced
-    return build_study(
-        name, title, scenario, sizes, ("scalability",), measures, plans, tests, draw
-    )
+    return build_study(name, title, scenario, ("scalability",), measures, plans, tests, draw)
 
 
 def _federated_plan(

@@ -21,7 +21,7 @@ from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 from overheard_studies.cached import load_or_measure
 from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
-from overheard_studies.shift.setting import LeakageMeasure, plan_target
+from overheard_studies.shift.setting import LOSS, LeakageMeasure, plan_target
 from overheard_studies.study import is_above
 
 RoundSeries = Mapping[int, float]
@@ -140,6 +140,9 @@ RunValues = tuple[float | None, ...]
 BASELINE_ROUNDS = 3
 """Rounds before the shift that give a measure's divergence without an exchange."""
 
+OUTLIER_DEVIATION = float(student.ppf((1 + CONFIDENCE_LEVEL) / 2, LOSS.attack.trend - 2))
+"""Deviation in standard errors that is exceeded by chance in one of twenty rounds."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,6 @@ class Divergence:
             exchange.
         deviations: `shifted` in units of the trend's standard error.
         control_deviations: `control` in the same units.
-        outlier_deviation: deviation that is exceeded by chance in one of twenty rounds.
 
     """
 
@@ -162,12 +164,28 @@ class Divergence:
     baseline: RunValues
     deviations: RunValues
     control_deviations: RunValues
-    outlier_deviation: float
 
     @property
     def over_control(self) -> Estimate | None:
         """Return the divergence minus the control's, over runs; None if unmeasured."""
         return mean_over_runs(subtract_runs(self.shifted, self.control))
+
+    @property
+    def over_two_controls(self) -> Estimate | None:
+        """Return the divergence minus twice the control's: above 0, most is of the shift."""
+        return mean_over_runs(
+            subtract_runs(subtract_runs(self.shifted, self.control), self.control)
+        )
+
+    @property
+    def signals(self) -> RunValues:
+        """Return the divergence minus the control's, in standard deviations of the controls."""
+        controls = [value for value in self.control if value is not None]
+        spread = stdev(controls) if len(controls) > 1 else 0.0
+        return tuple(
+            None if value is None or not spread else value / spread
+            for value in subtract_runs(self.shifted, self.control)
+        )
 
     @property
     def control_over_baseline(self) -> Estimate | None:
@@ -180,6 +198,11 @@ class Divergence:
         return mean_over_runs(self.deviations)
 
     @property
+    def mean_control_deviation(self) -> Estimate | None:
+        """Return the control's mean deviation in standard errors; None if unmeasured."""
+        return mean_over_runs(self.control_deviations)
+
+    @property
     def shows_shift(self) -> Holds:
         """Return whether the shift shows: the measure diverges more than its control."""
         return is_above(self.over_control, 0.0)
@@ -190,14 +213,12 @@ class Divergence:
 
         An interval that contains 0 cannot show that the measure diverges no more than its
         control. The whole interval of the mean deviation must therefore lie below
-        `outlier_deviation`.
+        `OUTLIER_DEVIATION`.
         """
         if self.shows_shift == "yes":
             return "no"
         return (
-            "yes"
-            if is_above(self.mean_deviation, self.outlier_deviation) == "no"
-            else "undecided"
+            "yes" if is_above(self.mean_deviation, OUTLIER_DEVIATION) == "no" else "undecided"
         )
 
 
@@ -214,7 +235,6 @@ def measure_divergence(followed: MeasuredSeries) -> Divergence:
         tuple(_before(measure.trend.divergences(run), since) for run in followed.control),
         at_shift(measure.standardized_trend, followed.shifted),
         at_shift(measure.standardized_trend, followed.control),
-        float(student.ppf((1 + CONFIDENCE_LEVEL) / 2, measure.attack.trend - 2)),
     )
 
 

@@ -1,7 +1,7 @@
 """The setting of the shift paper: data sets, measures by round, and plans."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from overheard.core.knowledge import Knowledge
@@ -27,7 +27,8 @@ from overheard.questions.shift.estimators.model_comparisons import Information, 
 from overheard.questions.shift.estimators.trend import Trend
 
 LEARNING_RATE = 1e-4
-"""Learning rate of Adam. The paper states it for the centralized model only."""
+"""Learning rate of Adam. The paper states it for the centralized model only. How far a shift
+differs from an exchange depends on it, so quick runs have it too."""
 
 BATCH_SIZE = 32
 """The paper does not state it."""
@@ -56,6 +57,9 @@ class ShiftSize:
         auxiliary: auxiliary examples for validation and representations; Overheard's detector
             uses as many as a client holds.
         rate: rate of Adam.
+        batch: examples of a step.
+        refresh_every: rounds after which all clients exchange their examples for others of the
+            same distribution, again and again; None = nothing is exchanged before the shift.
         virtual: virtual clients of Overheard's detector in each round; None = it is not run.
         seeds: seeds of the runs.
         test: examples on which the accuracy is measured.
@@ -69,6 +73,8 @@ class ShiftSize:
     examples: Mapping[int, int]
     auxiliary: int = 1000
     rate: float = LEARNING_RATE
+    batch: int = BATCH_SIZE
+    refresh_every: int | None = None
     virtual: int | None = None
     seeds: tuple[int, ...] = SEEDS
     test: int = 1000
@@ -90,6 +96,7 @@ class ShiftScenario:
         hours: hours for all runs of one setting at full size on two cores, extrapolated from
             the time of a step.
         disk_gigabytes: gigabytes that all runs of its largest federation write.
+        variation: what is varied where the paper leaves a setting open, in words; "" = nothing.
 
     """
 
@@ -101,6 +108,12 @@ class ShiftScenario:
     even_share: float
     hours: float
     disk_gigabytes: float
+    variation: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name and variation."""
+        return f"{self.name}, {self.variation}" if self.variation else self.name
 
     @property
     def key(self) -> str:
@@ -120,21 +133,11 @@ At full size they take twenty times as long as the federation, so only the small
 the Census has them there.
 """
 
-QUICK_RATE = 1e-3
-"""Learning rate of a quick run: its few steps hardly change the model at `LEARNING_RATE`."""
-
 
 def _quick_images(source: DataSource) -> ShiftSize:
     """Return the quick size for images of 14 x 14 pixels."""
     return ShiftSize(
-        source,
-        Mlp((64, 32)),
-        14,
-        10,
-        QUICK_IMAGE_EXAMPLES,
-        1000,
-        QUICK_RATE,
-        VIRTUAL_CLIENTS,
+        source, Mlp((64, 32)), 14, 10, QUICK_IMAGE_EXAMPLES, virtual=VIRTUAL_CLIENTS
     )
 
 
@@ -165,14 +168,40 @@ CENSUS = ShiftScenario(
     2,
     32_561,
     ShiftSize(Adult(), ShiftCensus(), 100, 50, CENSUS_EXAMPLES, 4000, virtual=VIRTUAL_CLIENTS),
-    ShiftSize(
-        Adult(), ShiftCensus(), 14, 10, QUICK_CENSUS_EXAMPLES, 1000, QUICK_RATE, VIRTUAL_CLIENTS
-    ),
+    ShiftSize(Adult(), ShiftCensus(), 14, 10, QUICK_CENSUS_EXAMPLES, virtual=VIRTUAL_CLIENTS),
     even_share=0.6,
     hours=0.5,
     disk_gigabytes=0.3,
 )
 
+
+def vary(
+    scenario: ShiftScenario,
+    variation: str,
+    *,
+    batch: int = BATCH_SIZE,
+    refresh_every: int | None = None,
+) -> ShiftScenario:
+    """Return a scenario with other settings of its full and quick size.
+
+    Args:
+        scenario: the scenario.
+        variation: the changes in words.
+        batch: see `ShiftSize`.
+        refresh_every: see `ShiftSize`.
+
+    """
+    full, reduced = (
+        replace(size, batch=batch, refresh_every=refresh_every)
+        for size in (scenario.full, scenario.reduced)
+    )
+    return replace(scenario, variation=variation, full=full, reduced=reduced)
+
+
+EXCHANGE_EVERY = 5
+"""Rounds between exchanges on MNIST, if clients exchange examples periodically (section 2.2 of
+the paper). By the paper's sizes, the data have four chunks for each client. So a chunk lasts a
+quarter of the 20 rounds, and the shift is the second exchange."""
 
 INFORMATION: tuple[Information, ...] = ("weights", "representations", "gradients")
 
@@ -182,6 +211,7 @@ METRIC_NAMES: Mapping[Metric, str] = {
     "cosine": "cosine",
     "procrustes": "Procrustes distance",
     "cmd": "CMD",
+    "scaled_cmd": "scaled CMD",
 }
 
 
@@ -257,6 +287,10 @@ LEAKAGE_SOURCES = tuple(
 )
 """All nine sources of Figure 5."""
 
+SCALED_CMD = source_of_leakage("representations", "scaled_cmd")
+"""CMD with moments on one scale, as its authors define it. Without the scale, that of
+representations is decided by fifth moments, as activations have no bound."""
+
 LOSS = LeakageMeasure("validation_loss", "validation loss", ValidationShift("loss"))
 
 ACCURACY = LeakageMeasure(
@@ -290,7 +324,7 @@ def build_federated_plan(
     """
     shifting = range(clients - SHIFTING_CLIENTS.get(clients, 1), clients)
     return Plan(
-        title=f"A shift to {format_ratio(even_share)} on {scenario.name} "
+        title=f"A shift to {format_ratio(even_share)} on {scenario.label} "
         f"among {clients} clients",
         seeds=size.seeds,
         data=_data(
@@ -323,7 +357,7 @@ def build_centralized_plan(
     The client has as many examples as one of two clients in a federation.
     """
     return Plan(
-        title=f"A shift to {format_ratio(even_share)} on {scenario.name} without a federation",
+        title=f"A shift to {format_ratio(even_share)} on {scenario.label} without a federation",
         seeds=size.seeds,
         data=_data(
             size, 1, size.examples[2], build_shifts(scenario, size, range(1), even_share)
@@ -376,7 +410,8 @@ def _data(
         auxiliary=size.auxiliary,
         test=size.test,
         shifts=data_shifts,
-        # The paper's federations exchange examples with the same label counts.
+        refresh_every=size.refresh_every,
+        # The control then differs from the run by the shift alone.
         exchanges="exact",
     )
 
@@ -387,7 +422,7 @@ def _training(size: ShiftSize, epochs: int) -> TrainingPlan:
         rounds=size.rounds,
         rate=size.rate,
         epochs=epochs,
-        batch=BATCH_SIZE,
+        batch=size.batch,
         optimizer="adam",
     )
 

@@ -18,6 +18,7 @@ from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.charts import bands_figure, normalize_series
 from overheard_studies.shift.measured import (
     BASELINE_ROUNDS,
+    OUTLIER_DEVIATION,
     Divergence,
     MeasuredSeries,
     load_series,
@@ -30,9 +31,9 @@ from overheard_studies.shift.setting import (
     ACCURACY,
     INFORMATION,
     LEAKAGE_SOURCES,
-    LEARNING_RATE,
     LOSS,
     MNIST,
+    SCALED_CMD,
     LeakageMeasure,
     ShiftScenario,
     ShiftSize,
@@ -57,11 +58,10 @@ AUDIT = "audit"
 CENTRALISED_SHARE = 0.8
 """Share of even labels after the shift of a centralized model."""
 
-CENTRALISED_SIZE = replace(
-    MNIST.reduced, model=ShiftConv(), rate=3 * LEARNING_RATE, auxiliary=200, virtual=None
+CENTRALISED = replace(
+    MNIST, reduced=replace(MNIST.reduced, model=ShiftConv(), auxiliary=200, virtual=None)
 )
-"""The size of a quick run, with the paper's network: its layers differ more than a small
-one's."""
+"""Quick runs have the paper's network, too: its layers differ more than a small one's."""
 
 LAYERS = {
     "0": "convolution of 32",
@@ -126,7 +126,6 @@ def build_study(
     name: str,
     title: str,
     scenario: ShiftScenario,
-    sizes: tuple[ShiftSize, ShiftSize],
     texts: tuple[str, ...],
     measures: tuple[LeakageMeasure, ...],
     plans: Mapping[str, Callable[[ShiftSize], Plan]],
@@ -139,7 +138,6 @@ def build_study(
         name: name of the figure.
         title: title of the figure.
         scenario: data set and federation.
-        sizes: sizes of a full and of a quick run.
         texts: names of the texts on the differences, besides the common ones.
         measures: the measures.
         plans: builds the plan of each audit, by its sub-folder.
@@ -162,22 +160,31 @@ def build_study(
         return of_audits(measure_audits(runs, measures, in_common=True))
 
     def plan(build: Callable[[ShiftSize], Plan], quick: bool) -> Plan:
-        return build(sizes[quick])
+        return build(scenario.reduced if quick else scenario.full)
 
     return Study(
         name,
         title,
         differences(scenario, *texts),
         tuple(
-            Panel(key, scenario.name, partial(plan, build), read)
+            Panel(key, scenario.label, partial(plan, build), read)
             for key, build in plans.items()
         ),
         figures=lambda runs, values: draw(runs, measure_audits(runs, measures), values),
         conclusions=tuple(
             Conclusion(key, says, partial(statistics, tests[key][0]), **tests[key][1])
-            for key, says in PUBLISHED.find(name).items()
+            for key, says in PUBLISHED.find(figure_of(name)).items()
         ),
     )
+
+
+def figure_of(name: str) -> str:
+    """Return the figure that a study varies, such as "figure5" of "figure5_batch_128".
+
+    >>> figure_of("figure5_batch_128")
+    'figure5'
+    """
+    return name.partition("_")[0]
 
 
 def differences(scenario: ShiftScenario, *texts: str) -> str:
@@ -186,9 +193,12 @@ def differences(scenario: ShiftScenario, *texts: str) -> str:
     spare = scenario.training_examples - scenario.full.auxiliary - held
     return PUBLISHED.differences(
         "common",
+        "chunks" if scenario.full.refresh_every else "one_exchange",
         "budget",
         *texts,
         name=scenario.name,
+        batch=scenario.full.batch,
+        every=scenario.full.refresh_every,
         training=scenario.training_examples,
         auxiliary=scenario.full.auxiliary,
         held=held,
@@ -210,6 +220,12 @@ def _divergence_values(
         ("before", before, mean_over_runs(divergence.baseline), False),
         ("over_control", f"{at_shift}, minus the control's", divergence.over_control, True),
         ("deviation", f"{at_shift}, in standard errors", divergence.mean_deviation, True),
+        (
+            "control_deviation",
+            f"{at_shift}, in the control, in standard errors",
+            divergence.mean_control_deviation,
+            False,
+        ),
     ):
         missing = "; no run has a trend at that round" if estimate is None else ""
         yield one.value(
@@ -254,22 +270,89 @@ def _of_row(one: PanelRun, name: str, words: str, row: ScoreRow | None) -> Repro
     return one.value(name, words, row.value, None, row.better)
 
 
-def exchange(divergences: Mapping[str, Divergence]) -> Statistics:
-    """Return by how much an exchange without a shift diverges more than rounds before it."""
-    return {name: one.control_over_baseline for name, one in divergences.items()}
+OUTLIER = (
+    f"{format_number(OUTLIER_DEVIATION)} standard errors, as by chance in one of twenty rounds"
+)
 
 
-EXCHANGE = {
-    "direction": "below",
-    "words": "no larger divergence from the trend when examples are exchanged than before",
-}
+def exchange_tests(of: Callable[[Audits], Mapping[str, Divergence]]) -> Tests:
+    """Return how it is tested that an exchange without a shift has no conspicuous effect.
+
+    Args:
+        of: returns the divergences of the sources by name.
+
+    """
+
+    def each(of_one: Callable[[Divergence], Estimate | None], audits: Audits) -> Statistics:
+        return {name: of_one(one) for name, one in of(audits).items()}
+
+    return {
+        "exchange_is_silent": (
+            partial(each, lambda one: one.control_over_baseline),
+            {
+                "direction": "below",
+                "words": "no larger divergence from the trend when examples are exchanged "
+                "without a shift than before",
+            },
+        ),
+        "exchange_keeps_the_trend": (
+            partial(each, lambda one: one.mean_control_deviation),
+            {
+                "direction": "below",
+                "margin": OUTLIER_DEVIATION,
+                "words": f"a deviation of the control from its trend below {OUTLIER}",
+            },
+        ),
+        "exchange_has_half_the_effect": (
+            partial(each, lambda one: one.over_two_controls),
+            {"words": "a divergence from the trend of more than twice the control's"},
+        ),
+    }
 
 
-def centralised(
-    scenario: ShiftScenario = MNIST, reduced: ShiftSize = CENTRALISED_SIZE
-) -> Study:
+def source_tests(
+    shows: str, breaks: str, of: Callable[[Audits], Mapping[str, Divergence]]
+) -> Tests:
+    """Return how it is tested that a shift shows: by the control, and as the paper reads it.
+
+    Args:
+        shows: key of the statement for the comparison with the control.
+        breaks: key of the statement for the paper's criterion, which needs no control.
+        of: returns the divergences of the sources by name.
+
+    """
+    return {
+        shows: (
+            lambda audits: {name: one.over_control for name, one in of(audits).items()},
+            {"words": "a larger divergence from the trend than in the control"},
+        ),
+        breaks: (
+            lambda audits: {name: one.mean_deviation for name, one in of(audits).items()},
+            {
+                "margin": OUTLIER_DEVIATION,
+                "words": f"a deviation from the trend above {OUTLIER}",
+            },
+        ),
+    }
+
+
+def loss_keeps_the_trend(of: Callable[[Audits], Mapping[str, Divergence]]) -> Tests:
+    """Return how it is tested that the loss is silent, as the paper reads it: by no control."""
+    return {
+        "loss_keeps_the_trend": (
+            lambda audits: {name: one.mean_deviation for name, one in of(audits).items()},
+            {
+                "direction": "below",
+                "margin": OUTLIER_DEVIATION,
+                "words": f"a deviation of the loss from its trend below {OUTLIER}",
+            },
+        )
+    }
+
+
+def centralised(name: str = "figure5", scenario: ShiftScenario = CENTRALISED) -> Study:
     """Return Figure 5: one model with one epoch per round, and all sources of leakage."""
-    measures = (*LEAKAGE_SOURCES, LOSS, ACCURACY)
+    measures = (*LEAKAGE_SOURCES, SCALED_CMD, LOSS, ACCURACY)
 
     def divergences(audits: Audits) -> Mapping[str, Divergence]:
         return {one.name: audits[AUDIT].divergence(one) for one in LEAKAGE_SOURCES}
@@ -293,27 +376,24 @@ def centralised(
 
     def draw(runs: StudyRuns, audits: Audits, values: Values) -> Iterator[ReportFigure]:
         for title, shown in (
-            ("Figure 5a: the sources of leakage", LEAKAGE_SOURCES),
+            ("Figure 5a: the sources of leakage", (*LEAKAGE_SOURCES, SCALED_CMD)),
             ("Figure 5b: validation", (LOSS, ACCURACY)),
         ):
             panels = [(one.name, {"the shift": audits[AUDIT].series_of(one)}) for one in shown]
             yield bands_figure(title, panels, _values_of(values, *shown))
 
     return build_study(
-        "figure5",
-        f"Sources of leakage and validation around a shift: one model on {scenario.name}",
+        name,
+        f"Sources of leakage and validation around a shift: one model on {scenario.label}",
         scenario,
-        (scenario.full, reduced),
         ("centralised",),
         measures,
         {AUDIT: lambda size: _centralised_plan(scenario, size, measures)},
         {
-            "exchange_is_silent": (lambda audits: exchange(divergences(audits)), EXCHANGE),
-            "every_source_shows": (
-                lambda audits: {n: one.over_control for n, one in divergences(audits).items()},
-                {},
-            ),
+            **exchange_tests(divergences),
+            **source_tests("every_source_shows", "every_source_breaks_its_trend", divergences),
             "loss_is_silent": (loss, {}),
+            **loss_keeps_the_trend(lambda audits: {"loss": audits[AUDIT].divergence(LOSS)}),
             "weights_are_least": (
                 lead_over_weights,
                 {
@@ -326,7 +406,7 @@ def centralised(
     )
 
 
-def layers(scenario: ShiftScenario = MNIST, reduced: ShiftSize = CENTRALISED_SIZE) -> Study:
+def layers(scenario: ShiftScenario = CENTRALISED) -> Study:
     """Return Figure 6: one model with one epoch per round, and one measure per layer."""
     by_kind = {
         kind: {
@@ -362,9 +442,8 @@ def layers(scenario: ShiftScenario = MNIST, reduced: ShiftSize = CENTRALISED_SIZ
     words = {"words": "deviation of the last layer minus that of the first"}
     return build_study(
         "figure6",
-        f"Cosine similarity by layer around a shift: one model on {scenario.name}",
+        f"Cosine similarity by layer around a shift: one model on {scenario.label}",
         scenario,
-        (scenario.full, reduced),
         ("centralised", "normalization"),
         measures,
         {AUDIT: lambda size: _centralised_plan(scenario, size, measures)},
@@ -390,7 +469,7 @@ def _describe(divergence: Divergence) -> str:
     return (
         f"divergence minus the control's {format_estimate(divergence.over_control)}, "
         f"{format_estimate(divergence.mean_deviation)} standard errors; by chance it exceeds "
-        f"{format_number(divergence.outlier_deviation)} in one of twenty rounds"
+        f"{format_number(OUTLIER_DEVIATION)} in one of twenty rounds"
     )
 
 
