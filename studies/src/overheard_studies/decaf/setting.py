@@ -165,11 +165,14 @@ def build_plan(
     model: Model | None = None,
     arms: tuple[ArmPlan, ...] = (),
     auxiliary: int | None = None,
+    batch: int | None = None,
+    epochs: int = 1,
+    rate: float = LEARNING_RATE,
 ) -> Plan:
     """Build the plan of an audit of the paper's users, observed by the server.
 
-    Each user takes one step per round on all of its examples, and so do the attacker's bases;
-    the published file of the paper gives the reason.
+    By default each user takes one step per round on all of its examples, and so do the
+    attacker's bases; the published file of the paper gives the reason.
 
     Args:
         benchmark: data set and users.
@@ -179,6 +182,9 @@ def build_plan(
         arms: arms with defenses, in addition to the undefended one.
         auxiliary: auxiliary examples of each class that replace the size's and the
             benchmark's.
+        batch: examples of a step; None = all.
+        epochs: passes over a user's examples in a round.
+        rate: learning rate of users.
 
     """
     users = benchmark.users
@@ -198,9 +204,9 @@ def build_plan(
         training=TrainingPlan(
             model=model or benchmark.model,
             rounds=size.rounds,
-            rate=LEARNING_RATE,
-            epochs=1,
-            batch=max(examples, known * len(benchmark.label_columns)),
+            rate=rate,
+            epochs=epochs,
+            batch=batch or max(examples, known * len(benchmark.label_columns)),
             optimizer="adadelta",
         ),
         arms=arms,

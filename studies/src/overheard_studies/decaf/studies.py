@@ -33,6 +33,7 @@ from overheard_studies.decaf.published import (
     published_tables,
     score_published_claim,
 )
+from overheard_studies.decaf.search import search
 from overheard_studies.decaf.setting import (
     BENCHMARKS,
     CIFAR10,
@@ -479,5 +480,6 @@ PAPER = Paper(
         ),
         deep_networks(),
         defended(),
+        search(),
     ),
 )

@@ -71,7 +71,7 @@ class TestDecompose:
 class TestNullClasses:
     @staticmethod
     def present(rows, **changed):
-        return Decaf(**changed)._present_classes(torch.tensor(rows)).tolist()
+        return Decaf(**changed).present_classes(torch.tensor(rows)).tolist()
 
     def test_a_row_without_a_positive_entry_is_null(self):
         rows = [[0.1, -1.0], [0.0, -0.2], [-1.0, -1.0]]

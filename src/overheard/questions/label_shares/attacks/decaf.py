@@ -137,7 +137,7 @@ class Decaf(Attack[LabelShares]):
                     for target in group
                 }
                 present = {
-                    target: self._present_classes(change) for target, change in changes.items()
+                    target: self.present_classes(change) for target, change in changes.items()
                 }
                 bases = train_gradient_bases(
                     broadcast,
@@ -192,7 +192,7 @@ class Decaf(Attack[LabelShares]):
             groups.setdefault(batches, []).append(target)
         return groups
 
-    def _present_classes(
+    def present_classes(
         self, change: Float[Tensor, "classes features"]
     ) -> Bool[Tensor, " classes"]:
         """Find the classes that are not null (Algorithm 1)."""
