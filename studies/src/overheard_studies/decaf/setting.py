@@ -17,6 +17,8 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.decaf_modules import DecafModules
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.plugin_field import plugin_label
+from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard_studies.decaf.published import PublishedUser, published_tables
 from overheard_studies.setting_description import describe_setting as describe
 
@@ -130,6 +132,14 @@ SKIN_CANCER = DecafBenchmark(
 
 BENCHMARKS = (MNIST, FASHION_MNIST, CIFAR10, FER2013, SKIN_CANCER)
 
+
+PUBLISHED_DECAF = Decaf(bases="published")
+"""The attack with the paper's bases."""
+
+ATTACK = plugin_label(PUBLISHED_DECAF)
+"""Name of the attack in a plan."""
+
+DISTANCES = ("l1", "l2", "linf")
 
 LEARNING_RATE = 1.0
 """Learning rate of Adadelta: PyTorch's default, as the paper gives none."""

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
-import torch
-
-from overheard.core.knowledge import Knowledge
 from overheard.core.parties import client
 from overheard.core.scorer import Better
 from overheard.defenses.dropout import Dropout
@@ -16,14 +13,24 @@ from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.vgg16 import Vgg16
-from overheard.learning.simplex import normalize_to_shares
 from overheard.plans.plan import UNDEFENDED, ArmPlan
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
-from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
+from overheard_studies.decaf.conclusions import (
+    AUXILIARY_CONCLUSIONS,
+    AVERAGED_ROUNDS,
+    FOLLOWED_USER,
+    NEURON_CONCLUSIONS,
+    ablation_conclusions,
+    averaged_scores,
+    network_conclusions,
+    over_runs,
+    random_guess,
+    round_conclusions,
+    table_conclusions,
+)
 from overheard_studies.decaf.published import (
     PUBLISHED,
     PublishedUser,
@@ -35,11 +42,14 @@ from overheard_studies.decaf.published import (
 )
 from overheard_studies.decaf.search import search
 from overheard_studies.decaf.setting import (
+    ATTACK,
     BENCHMARKS,
     CIFAR10,
+    DISTANCES,
     FASHION_MNIST,
     FER2013,
     MNIST,
+    PUBLISHED_DECAF,
     SKIN_CANCER,
     DecafBenchmark,
     DecafSize,
@@ -51,30 +61,16 @@ from overheard_studies.estimates import (
     find_best_round,
     mean_accuracy,
     mean_guess_score,
-    mean_over_findings,
     mean_score,
     mean_score_over_rounds,
-    select_findings,
 )
-from overheard_studies.study import Panel, PanelRun, Paper, Read, Study
+from overheard_studies.study import Conclusion, Panel, PanelRun, Paper, Read, Study
 from overheard_studies.values import ReproducedValue
-
-PUBLISHED_DECAF = Decaf(bases="published")
-"""The attack with the paper's bases."""
-
-ATTACK = plugin_label(PUBLISHED_DECAF)
-"""Name of the attack in a plan."""
-
-DISTANCES = ("l1", "l2", "linf")
 
 NULL_CLASS_SCORES = ("null_recall", "null_precision", "null_exact")
 """Scores for null classes."""
 
-AVERAGED_ROUNDS = 15
-"""Largest number of rounds that figure 6 (d) averages."""
-
-FOLLOWED_USER = 2
-"""The user, counted from 1, in figure 6 (d)."""
+RANDOM = "random guess: uniform numbers scaled to sum to 1 (Figure 4)"
 
 AUDIT = "audit"
 """Sub-folder of the only audit of a study."""
@@ -83,8 +79,8 @@ Sizes = tuple[DecafSize, DecafSize]
 """The sizes of a full run and of a quick run."""
 
 FIVE_ROUNDS = DecafSize(rounds=5, seeds=(0, 1, 2, 3, 4)), DecafSize(rounds=5, seeds=(0,))
-MANY_ROUNDS = DecafSize(rounds=20, seeds=(0, 1, 2)), DecafSize(rounds=6, seeds=(0,))
-SWEEP_ROUNDS = DecafSize(rounds=10, seeds=(0, 1, 2)), DecafSize(rounds=3, seeds=(0,))
+MANY_ROUNDS = DecafSize(rounds=20, seeds=(0, 1, 2, 3, 4)), DecafSize(rounds=6, seeds=(0,))
+SWEEP_ROUNDS = DecafSize(rounds=10, seeds=(0, 1, 2, 3, 4)), DecafSize(rounds=3, seeds=(0,))
 DEEP_SIZES = (
     DecafSize(rounds=3, seeds=(0, 1), examples=200, auxiliary=20),
     DecafSize(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100),
@@ -113,14 +109,22 @@ def _study(
     text: str,
     benchmarks: Iterable[DecafBenchmark],
     *panels: Panel,
+    conclusions: tuple[Conclusion, ...] = (),
     has_separate_arms: bool = False,
     **settings: Any,
 ) -> Study:
     """Return a study with the texts on the differences of its data sets and its own."""
     notes = [f"{one.name}: {one.note}" for one in dict.fromkeys(benchmarks)]
     differences = PUBLISHED.differences("common", *notes, text, **settings)
-    arms = has_separate_arms
-    return Study(name, title, differences, panels, describe_setting, has_separate_arms=arms)
+    return Study(
+        name,
+        title,
+        differences,
+        panels,
+        describe_setting,
+        conclusions=conclusions,
+        has_separate_arms=has_separate_arms,
+    )
 
 
 def table(
@@ -130,6 +134,7 @@ def table(
 ) -> Study:
     """Return one table: the attack on every user, in the best of the first rounds."""
     attacks = (PUBLISHED_DECAF, MeanSoftmax(), BiasInversion())
+    guessed = published_tables()["table14"] if benchmark.table == "table3" else ()
 
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
         """Read distances, null-class scores, guesses, other attacks, rounds and users."""
@@ -148,6 +153,12 @@ def table(
             measured = mean_guess_score(audit, at_best, "l1", guess)
             published = mean_published_guess_score(users, "l1", guess)
             yield one.value(f"{key}_l1", described, measured, published, "lower")
+        for number, distance in enumerate(DISTANCES):
+            guesses = [random_guess(user.true_percents, distance) for user in users]
+            stated = [user.guess_distances[number] / 100 for user in guessed]
+            mean = sum(guesses) / len(guesses)
+            by_paper = sum(stated) / len(stated) if stated else None
+            yield one.value(f"random_{distance}", RANDOM, mean, by_paper, "lower")
         for other in ("mean_softmax", "bias_inversion"):
             own = find_best_round(audit, other, "l1", rounds)
             measured = mean_score(audit, FindingFilter(other, (own,)), "l1")
@@ -161,7 +172,8 @@ def table(
 
     title = f"Composition of each user's data as Decaf infers it, {benchmark.name}"
     panel = _panel(benchmark, sizes, read, attacks=attacks)
-    return _study(name, title, "table", (benchmark,), panel)
+    conclusions = table_conclusions(benchmark, AUDIT)
+    return _study(name, title, "table", (benchmark,), panel, conclusions=conclusions)
 
 
 def by_round(
@@ -189,41 +201,21 @@ def by_round(
 
     panels = [_panel(one, sizes, partial(read, one), one.source.name) for one in benchmarks]
     title = "Distances by round on five data sets, and averaged over rounds"
-    return _study("figure6", title, "rounds", benchmarks, *panels)
+    conclusions = round_conclusions(averaged.source.name)
+    return _study("figure6", title, "rounds", benchmarks, *panels, conclusions=conclusions)
 
 
 def _averaged_claims(one: PanelRun) -> Iterator[ReproducedValue]:
     """Score one user's claims averaged over the first rounds and rescaled to sum to 1."""
-    user = client(FOLLOWED_USER - 1)
-    by_round = [
-        select_findings(one.audit, FindingFilter(ATTACK, (number,), target=user))
-        for number in range(min(AVERAGED_ROUNDS, one.plan.training.rounds))
-    ]
-    for last in range(1, len(by_round) + 1):
-        # One finding a seed, in the same order in every round.
-        scores = [
-            _score_shares(
-                torch.tensor([finding.claimed.numbers for finding in findings]),
-                findings[0].true_numbers,
-            )
-            for findings in zip(*by_round[:last], strict=True)
-        ]
+    for last in range(1, min(AVERAGED_ROUNDS, one.plan.training.rounds) + 1):
         for distance in DISTANCES:
             yield one.value(
                 f"{one.key}_user_{FOLLOWED_USER}_{distance}_rounds_1_to_{last}",
                 f"user {FOLLOWED_USER}, claims averaged over rounds 1 to {last}",
-                mean_over_findings(by_round[0], [each[distance] for each in scores]),
+                over_runs(averaged_scores(one.audit, last, distance)),
                 None,
                 "lower",
             )
-
-
-def _score_shares(claims: torch.Tensor, true: tuple[float, ...]) -> dict[str, float]:
-    """Score the mean of claims, one a row."""
-    shares = LabelShares(normalize_to_shares(claims.double().mean(0)))
-    scorer, truth = LabelSharesScorer(), LabelShares(torch.tensor(true, dtype=torch.float64))
-    guesses = scorer.guesses(truth, Knowledge(classes=len(true)))
-    return {one.name: one.value for one in scorer.score(shares, truth, guesses)}
 
 
 def sweep(
@@ -232,6 +224,7 @@ def sweep(
     text: str,
     benchmark: DecafBenchmark,
     settings: Mapping[str, Mapping[str, Any]],
+    conclusions: tuple[Conclusion, ...],
     sizes: Sizes = SWEEP_ROUNDS,
 ) -> Study:
     """Return a figure with each distance, averaged over users and rounds, by a setting.
@@ -242,6 +235,7 @@ def sweep(
         text: name of the text on the differences.
         benchmark: data set and users.
         settings: what each audit changes, by its sub-folder; see `build_plan`.
+        conclusions: what the paper says of the figure.
         sizes: sizes of a full and of a quick run.
 
     """
@@ -255,18 +249,20 @@ def sweep(
 
     panels = [_panel(benchmark, sizes, read, key, **one) for key, one in settings.items()]
     title = f"Distances by number of {what}, {benchmark.name}"
-    return _study(name, title, text, (benchmark,), *panels)
+    return _study(name, title, text, (benchmark,), *panels, conclusions=conclusions)
 
 
 def auxiliary(
     benchmark: DecafBenchmark = FASHION_MNIST,
-    counts: tuple[int, ...] = (2, 5, 10, 20, 30),
+    counts: tuple[int, ...] = (2, 10, 30),
     sizes: Sizes = SWEEP_ROUNDS,
 ) -> Study:
     """Return Figure 7; each number also changes which examples the users get."""
     settings = {f"auxiliary_{number}": {"auxiliary": number} for number in counts}
     what = "auxiliary examples per class"
-    return sweep("figure7", what, "auxiliary", benchmark, settings, sizes)
+    return sweep(
+        "figure7", what, "auxiliary", benchmark, settings, AUXILIARY_CONCLUSIONS, sizes
+    )
 
 
 def neurons(
@@ -274,7 +270,8 @@ def neurons(
 ) -> Study:
     """Return Figure 8: the attack by width of the last layer."""
     settings = {f"neurons_{width}": {"model": DecafConv2(hidden=width)} for width in widths}
-    return sweep("figure8", "inputs of the last layer", "neurons", benchmark, settings)
+    what = "inputs of the last layer"
+    return sweep("figure8", what, "neurons", benchmark, settings, NEURON_CONCLUSIONS)
 
 
 def ablation(
@@ -318,7 +315,8 @@ def ablation(
 
     panel = _panel(benchmark, sizes, read, attacks=(PUBLISHED_DECAF, attack))
     title = f"Decaf without {step}, {benchmark.name}"
-    return _study(name, title, "ablation", (benchmark,), panel)
+    conclusions = ablation_conclusions(attack, AUDIT)
+    return _study(name, title, "ablation", (benchmark,), panel, conclusions=conclusions)
 
 
 @final
@@ -363,7 +361,12 @@ def deep_networks(
         for one in networks
     ]
     title, used = "Distances on ResNet18 and VGG16", [one.benchmark for one in networks]
-    return _study("figure13", title, "deep_networks", used, *panels)
+    pairs = {
+        one.benchmark.name: (one.key, other.key)
+        for one, other in zip(networks[::2], networks[1::2], strict=False)
+    }
+    conclusions = network_conclusions(pairs)
+    return _study("figure13", title, "deep_networks", used, *panels, conclusions=conclusions)
 
 
 def defended(
