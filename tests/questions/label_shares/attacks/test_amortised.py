@@ -21,6 +21,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.doubt import (
     NOISY,
     OTHER_INPUTS,
+    OTHER_SIZE,
     POORLY_EXPLAINED,
 )
 from overheard.simulation.chunk import DEFAULT_SPLITS
@@ -211,6 +212,22 @@ class TestDoubt:
         knowledge = replace(run.knowledge, auxiliary=flipped)
         claims = infer(server_view(run), knowledge, tuple(map(client, range(40))))
         assert {claim.doubt() for claim in claims.values()} == {POORLY_EXPLAINED}
+
+    @pytest.mark.parametrize("factor", [3, 1 / 3])
+    def test_clients_that_report_another_size_are_doubted_and_no_others(self, forty, factor):
+        run, _ = forty
+        liars, everybody = set(map(client, range(8))), tuple(map(client, range(40)))
+        view = server_view(run)
+        messages = change_updates(
+            view.messages, lambda update: {"examples": round(update.examples * factor)}, liars
+        )
+        knowledge = replace(run.knowledge, auxiliary=blobs((50,) * CLASSES, Seed(99)))
+        claims = infer(replace(view, messages=messages), knowledge, everybody)
+        doubted = {target for target, one in claims.items() if one.doubt() == OTHER_SIZE}
+        assert doubted <= liars
+        # The smallest update of 40 examples may be that of 13.
+        assert len(doubted) >= 6
+        assert {one.doubt() for one in claims.values()} == {OTHER_SIZE, None}
 
     def test_a_column_in_other_units_is_noticed(self, forty):
         run, _ = forty

@@ -1,5 +1,8 @@
 """The check that real updates are like those of virtual clients."""
 
+from math import log
+
+import pytest
 import torch
 from torch import Tensor
 
@@ -8,9 +11,11 @@ from overheard.questions.label_shares.estimators.doubt import (
     LARGEST_SHIFT,
     NOISY,
     OTHER_INPUTS,
+    OTHER_SIZE,
     POORLY_EXPLAINED,
     TOO_FEW,
     find_doubt,
+    find_size_doubt,
 )
 
 CLIENTS = 240
@@ -92,3 +97,23 @@ def test_no_client_is_no_reason() -> None:
     none = torch.zeros(0, ROUNDS, 3)
     virtual = drawn(TRUE_IMBALANCE, 0)
     assert find_doubt(virtual, none, TRUE_IMBALANCE, torch.zeros(0), 0.0, 1.0) is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("factor", "largest_error", "doubted"),
+    [(1.9, 1.0, False), (2.1, 1.0, True), (2.1, 2.2, False), (3.0, 2.2, True)],
+)
+def test_a_size_is_doubted_beyond_a_factor_of_two_and_nearly_all_errors_of_virtual_clients(
+    factor: float, largest_error: float, doubted: bool, sign: int
+) -> None:
+    # Of 199 errors, the second largest is the quantile: 0.99 * 200 = 198.
+    errors = torch.zeros(199)
+    errors[:2] = torch.tensor([9.0, -sign * log(largest_error)])
+    found = find_size_doubt(5 + sign * log(factor), 5.0, errors)
+    assert found == (OTHER_SIZE if doubted else None)
+
+
+def test_no_size_is_doubted_if_too_few_virtual_clients_state_how_rare_it_is() -> None:
+    assert find_size_doubt(9.0, 5.0, torch.zeros(99)) == OTHER_SIZE
+    assert find_size_doubt(9.0, 5.0, torch.zeros(98)) is None

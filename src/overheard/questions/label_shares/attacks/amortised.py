@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from math import log
+from statistics import fmean
 from typing import ClassVar, final
 
 import torch
@@ -40,7 +42,7 @@ from overheard.questions.label_shares.estimators.deep_set_regressor import (
     DEEP_SET_WIDTH,
     DROPOUT,
 )
-from overheard.questions.label_shares.estimators.doubt import find_doubt
+from overheard.questions.label_shares.estimators.doubt import find_doubt, find_size_doubt
 from overheard.questions.label_shares.estimators.learning_curve import simulate_until_flat
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
@@ -56,7 +58,7 @@ from overheard.questions.label_shares.estimators.size_regression import (
     SizeRegression,
     fit_size_regression,
 )
-from overheard.simulation.auxiliary_logits import AuxiliaryLogits
+from overheard.simulation.auxiliary_logits import AuxiliaryLogits, mean_softmax
 from overheard.simulation.auxiliary_split import HELD_OUT_SHARE
 from overheard.simulation.cache_keys import text_key
 from overheard.simulation.chunk import MAX_COHORT_SIZE
@@ -117,9 +119,9 @@ class Amortised(Attack[LabelShares]):
     If a target's features are not finite, the claim is that of an average virtual client.
     Intervals are valid for clients like the virtual ones. They are too narrow if the auxiliary
     data differ in kind from the clients', if a defense is unknown, if the prior excludes the
-    client, or if the client reports another number of examples than it has. A comparison of
-    real with virtual updates notices the first two; the claim then says that its intervals are
-    not trusted (`estimators.doubt`). Nothing notices the others.
+    client, or if the client reports another number of examples than it has. Comparisons of
+    real with virtual updates notice all but the third; the claim then says that its intervals
+    are not trusted (`estimators.doubt`).
 
     Args:
         most_rounds: at most this many observed rounds are used: the first, the last, and evenly
@@ -269,9 +271,13 @@ class _GroupEstimator:
             for target in finite
         }
         doubt = self._find_doubt([features[target] for target in finite], stacking, claims)
+        doubts = {
+            target: doubt or own
+            for target, own in self._find_size_doubts(finite, features).items()
+        }
         return {
             target: replace(
-                replace(claims[target], reason_for_doubt=doubt)
+                replace(claims[target], reason_for_doubt=doubts[target])
                 if target in claims
                 else cases.prior_claim(),
                 own_errors=self._curve,
@@ -306,6 +312,27 @@ class _GroupEstimator:
             self._repetition(),
         )
 
+    def _find_size_doubts(
+        self, targets: Sequence[Party], features: Mapping[Party, Mapping[Probe, Tensor]]
+    ) -> dict[Party, str | None]:
+        """Compare the size that each target reports with the one that its updates speak for."""
+        if not self._sizes_known:
+            return dict.fromkeys(targets)
+        numbers, outputs = _size_readings(self._bank.readings)
+        regression = fit_size_regression(numbers, outputs, self._bank.sizes, self._bank.halves)
+        doubts = {}
+        for target in targets:
+            batch = {probe: values[None] for probe, values in features[target].items()}
+            estimated = float(regression.estimate_log_sizes(*_size_readings(batch)))
+            reported = fmean(map(log, self._reported_sizes(target)))
+            doubts[target] = find_size_doubt(reported, estimated, regression.residuals)
+        return doubts
+
+    def _reported_sizes(self, target: Party) -> list[int]:
+        """Return the sizes that a target reports; 0 = none."""
+        updates = self._view.updates(target)
+        return [updates[number].examples or 0 for number in self._group.rounds]
+
     def _repetition(self) -> float:
         """Return how often a virtual client with a half trains on each example, on average."""
         auxiliary = self._knowledge.auxiliary
@@ -323,9 +350,7 @@ class _GroupEstimator:
         cases: CalibrationCases,
         sizes: SizeRegression,
     ) -> LabelShares:
-        rounds = self._group.rounds
-        updates = self._view.updates(target)
-        reported = [updates[number].examples for number in rounds]
+        reported = self._reported_sizes(target)
         estimates = []
         for position, fit in enumerate(fits):
             examples = reported[position] if self._sizes_known else None
@@ -367,6 +392,20 @@ class _GroupEstimator:
             bank.sizes * scale,
             bank.halves,
         )
+
+
+def _size_readings(
+    readings: Mapping[Probe, Tensor],
+) -> tuple[Float[Tensor, "clients numbers"], Float[Tensor, "clients classes"]]:
+    """Return what tells a client's size without its report: numbers, and its mean output.
+
+    The mean output stands for its label shares, whose estimates use the reported size. The
+    longer a client trains, the worse class gradients at the broadcast explain its update.
+    """
+    numbers = torch.cat(
+        [readings[probe].flatten(1) for probe in (UPDATE_NORMS, UNEXPLAINED)], 1
+    )
+    return numbers, mean_softmax(readings[OUTPUTS]).mean((1, 2))
 
 
 def steps_scale(
