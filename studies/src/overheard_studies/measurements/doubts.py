@@ -22,6 +22,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.statistics.estimate import Estimate
 from overheard_studies.measurements.label_share_runs import ATTACK, LabelShareRun
+from overheard_studies.measurements.misreports import misreport_measurements
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.measured import mean_over_runs
 from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
@@ -178,10 +179,14 @@ def label_share_doubts(runs: int = RUNS) -> Study:
         "Intervals of label shares: how often they hold, and how often they are doubted",
         "It repeats no paper. Each run has a seed, data set, split, recipe and round of its "
         "own. It is attacked with the attacker's assumptions right, "
-        "with distorted auxiliary examples, and with weak noise that it does not expect.",
-        measurements=tuple(
-            Measurement(f"run_{number}", partial(_measure, Trial(number)))
-            for number in range(runs)
+        "with distorted auxiliary examples, and with weak noise that it does not expect. In "
+        "further runs, 8 of 30 clients report three times or a third of their examples.",
+        measurements=(
+            *(
+                Measurement(f"run_{number}", partial(_measure, Trial(number)))
+                for number in range(runs)
+            ),
+            *misreport_measurements(),
         ),
         conclusions=(
             Conclusion(

@@ -1,7 +1,7 @@
 """Attacks on label shares in one simulated run, scored with the truth."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -14,6 +14,7 @@ from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.run import run
@@ -57,11 +58,18 @@ class LabelShareRun:
         arm: ArmPlan,
         auxiliary: Examples,
         attacks: Sequence[Attack[LabelShares]] = (ATTACK,),
+        change_view: Callable[[View], View] = lambda view: view,
     ) -> list[list[Mapping[str, float]]]:
         """Train an arm and attack its last round with these auxiliary examples.
 
+        Args:
+            arm: the arm.
+            auxiliary: the attacker's auxiliary examples.
+            attacks: the attacks.
+            change_view: changes what the server sees before it attacks.
+
         Returns:
-            the scores by name, of each attack on each client.
+            the scores by name, of each attack on each client, in the order of clients.
 
         """
         plan, seed, last = self.plan, self.plan.seeds[0], self.plan.training.rounds - 1
@@ -81,7 +89,7 @@ class LabelShareRun:
                 compute=compute,
             )
             targets = [client(number) for number in range(plan.data.clients)]
-            view = transcript.seen_by(SERVER).during((last,))
+            view = change_view(transcript.seen_by(SERVER).during((last,)))
             found = [
                 one.infer(view, targets, knowledge, Seed(seed).child("attack"))
                 for one in attacks
@@ -89,7 +97,8 @@ class LabelShareRun:
         scorer, scores = LabelSharesScorer(), []
         for claims in found:
             of_attack = list[Mapping[str, float]]()
-            for target, claim in claims.items():
+            for target in targets:
+                claim = claims[target]
                 true = scorer.true_claim(truth, target, (last,), claim)
                 guesses = scorer.guesses(true, knowledge)
                 of_attack.append(
