@@ -133,7 +133,7 @@ def _measure(kind: str, recipe: str, run_of: MeasurementRun) -> Iterator[Reprodu
             means = [fmean(one[name] for one in of_run[of_group]) for of_run in of_runs]
             words = f"{kind}, {recipe}; number reported: {report}; {group} clients: {name}"
             key = f"report_{kind}_{recipe}_{report}_{group}_{name}".replace(" ", "_")
-            yield make_value(key, words, mean_over_runs(means))
+            yield make_value(key, words, mean_over_runs(tuple(means)))
 
 
 def misreport_measurements() -> tuple[Measurement, ...]:
