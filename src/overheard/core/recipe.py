@@ -23,6 +23,10 @@ LOSSES_OF_TASKS: Mapping[TaskKind, tuple[LossName, ...]] = MappingProxyType(
 )
 """The losses that each kind of task can be trained with; the usual one first."""
 
+BatchSampling = Literal["poisson", "shuffled"]
+"""How the batches of an epoch are drawn: each example by itself with the same probability, or
+as parts of a shuffled order, so that each example occurs once."""
+
 LARGEST_FLOAT32 = 3e38
 """About the largest float32; settings are converted to the float32 of the weights."""
 
@@ -31,6 +35,31 @@ Rate = Annotated[float, Gt(0), Lt(LARGEST_FLOAT32)]
 
 Decay = Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)]
 """A factor of a penalty, or a rate that may be 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateSteps(Settings):
+    """The steps of DP-SGD (Abadi et al. 2016, Algorithm 1), for the gradient of a recipe.
+
+    The gradient g of each example of a batch is clipped to `clip`; their sum gets noise and is
+    divided by the expected size of a batch, examples / batches, as in Opacus:
+
+        (sum of min(1, clip / ||g||) g + noise_multiplier clip Gaussian) batches / examples
+
+    A batch without examples is a step of noise alone.
+
+    Args:
+        clip: largest L2 norm of the gradient of an example, over all parameters.
+        noise_multiplier: standard deviation of the noise, in units of `clip`; 0 = clip only.
+        batches: batches of an epoch, whatever the number of examples.
+        sampling: how they are drawn; "poisson": each example with probability 1 / batches.
+
+    """
+
+    clip: Annotated[float, Gt(0), Lt(LARGEST_FLOAT32)]
+    noise_multiplier: Annotated[float, Ge(0), Lt(LARGEST_FLOAT32)]
+    batches: Positive
+    sampling: BatchSampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +92,8 @@ class Recipe(Settings):
         loss: minimized on average over a batch.
         proximal: mu in the penalty mu / 2 ||w - w_t||^2 on the distance from the weights w_t of
             the broadcast, which FedProx adds to the loss (Li et al. 2020, equation (2)).
+        private_steps: the gradient and the batches of DP-SGD, in place of the mean gradient of
+            batches of `batch`; None = no DP-SGD.
 
     """
 
@@ -75,6 +106,7 @@ class Recipe(Settings):
     label_smoothing: Annotated[float, Ge(0), Lt(1)] = 0.0
     loss: LossName = "cross_entropy"
     proximal: Decay = 0.0
+    private_steps: PrivateSteps | None = None
 
     def check_together(self) -> None:
         """Refuse settings that another optimizer or loss would ignore."""
@@ -86,8 +118,11 @@ class Recipe(Settings):
             )
 
     def __repr__(self) -> str:
-        """Give all settings; stored names have no `proximal` unless it is set."""
-        named = [one.name for one in fields(self) if one.name != "proximal" or self.proximal]
+        """Give all settings; stored names have only those of the last two that are set."""
+        later = ("proximal", "private_steps")
+        named = [
+            one.name for one in fields(self) if one.name not in later or getattr(self, one.name)
+        ]
         return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 
     def steps(self, examples: int, epochs: int | None = None) -> int:
@@ -98,4 +133,12 @@ class Recipe(Settings):
             epochs: number of its epochs; None = those of the recipe.
 
         """
-        return (self.epochs if epochs is None else epochs) * -(-examples // self.batch)
+        private = self.private_steps
+        batches = -(-examples // self.batch) if private is None else private.batches
+        return (self.epochs if epochs is None else epochs) * batches
+
+    def batch_size(self, examples: int) -> int:
+        """Return how many of a client's examples are in a full step, rounded up if expected."""
+        if self.private_steps is None:
+            return min(self.batch, examples)
+        return -(-examples // self.private_steps.batches)

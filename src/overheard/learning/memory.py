@@ -29,7 +29,7 @@ def clients_that_fit(model: nn.Module, job: TrainingJob, clients: Sequence[Clien
     """Return how many clients to stack, at least 1, so that weights and activations fit."""
     largest = LARGEST_CHUNK.get(job.device.type, LARGEST_CHUNK["cuda"])
     weights = sum(weight.numel() * weight.element_size() for weight in job.start.values())
-    batch = min(job.recipe.batch, max((len(member.rows) for member in clients), default=1))
+    batch = job.recipe.batch_size(max((len(member.rows) for member in clients), default=1))
     # The backward pass needs the activations and a gradient of the same size for each.
     each = COPIES_OF_WEIGHTS * weights + 2 * batch * _activation_bytes(model, job)
     return max(1, min(largest, int(MEMORY_SHARE * free_bytes(job.device) / each)))

@@ -150,6 +150,7 @@ def train_groups(
     )
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
     structure = model_structure(build_model)
+    _check_private(recipe, structure)
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(structure, target)):
         if has_dropout(structure) and not _gains_from_stacking(structure, target):
             raise PlanError(
@@ -202,6 +203,29 @@ def check_batches(clients: Sequence[ClientTask], recipe: Recipe) -> None:
                 "normalise: give each client two examples or more, and set training.batch to "
                 "2 or more"
             )
+
+
+def _check_private(recipe: Recipe, model: nn.Module) -> None:
+    """Refuse DP-SGD for a network whose changes its clipped gradients do not cover.
+
+    Raises:
+        PlanError: if it has a batch norm or other buffers that are sent.
+
+    """
+    if recipe.private_steps is None:
+        return
+    if has_batch_norm(model):
+        raise PlanError(
+            "dp_sgd clips the gradient of each example, but the model's batch norm mixes the "
+            "examples of a batch: replace it by a group norm (nn.GroupNorm), or choose another "
+            "model"
+        )
+    if buffers := sent_buffers(model):
+        raise PlanError(
+            "dp_sgd adds noise to gradients alone, but the model's buffer "
+            f"{next(iter(buffers))} is sent too, without noise: register it with "
+            "persistent=False if training does not change it, or choose another model"
+        )
 
 
 def _training_job(

@@ -11,8 +11,13 @@ from torch.nn import functional
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import needs_two_examples
-from overheard.learning.batches import epoch_order
+from overheard.learning.batches import epoch_batches
 from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
+from overheard.learning.engines.private_gradients import (
+    ClippedGradients,
+    add_noise,
+    noise_generator,
+)
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import mean_loss
 from overheard.learning.memory_layout import (
@@ -115,9 +120,12 @@ class SequentialTrainer:
         self._model = model.to(job.device, floats).train()
         if _leaves_zero_gradients_alone(job):
             _use_sparse_gradients(self._model)
-        if job.device.type == "cpu":
+        if job.device.type == "cpu" and job.recipe.private_steps is None:
             use_instance_norm_blocks(self._model)
         store_kernels_channels_last(self._model)
+        self._clipped = ClippedGradients(
+            self._model, job.recipe.loss, job.recipe.label_smoothing
+        )
         trainable = trainable_parameters(self._model)
         self._parameters, self._trained_names = list(trainable.values()), list(trainable)
         self._sent = {n: one for n, one in sent_tensors(self._model).items() if n in job.start}
@@ -154,25 +162,40 @@ class SequentialTrainer:
             else [client.correction[name].to(self._job.device) for name in self._trained_names]
         )
         optimizer = build_optimizer(recipe, self._parameters, corrections)
+        noise = noise_generator(self._job.seed, self._job.round, client.name, self._job.device)
         total = torch.zeros((), dtype=torch.float64, device=labels.device)
         for epoch in range(client.epochs_in(recipe)):
             total.zero_()
-            order = epoch_order(
-                self._job.seed, self._job.round, client.name, epoch, len(labels)
-            ).to(labels.device)
-            for batch in self._split(order):
-                logits = self._model(to_channels_first(inputs[batch]))
-                loss = mean_loss(logits, labels[batch], recipe.loss, recipe.label_smoothing)
-                gradients = torch.autograd.grad(loss, self._parameters)
+            for batch in self._batches(client, epoch):
+                rows = batch.to(labels.device)
+                chosen = to_channels_first(inputs[rows]), labels[rows]
+                if recipe.private_steps is None:
+                    gradients, loss = self._mean_gradient(*chosen)
+                else:
+                    clip = recipe.private_steps.clip
+                    gradients, loss = self._clipped.clipped_sum(*chosen, clip)
+                    add_noise(gradients, recipe.private_steps, len(labels), noise)
                 with torch.no_grad():
                     optimizer.step(self._parameters, gradients)
-                total += loss.detach() * len(batch)
+                total += loss
         return float(total) / len(labels)
 
-    def _split(self, order: Tensor) -> Sequence[Tensor]:
-        """Split into batches; a rest that is too small joins the batch before it."""
-        batches = list(torch.split(order, self._job.recipe.batch))
-        if len(batches) > 1 and len(batches[-1]) < self._smallest_batch:
+    def _mean_gradient(self, inputs: Tensor, labels: Tensor) -> tuple[Sequence[Tensor], Tensor]:
+        """Return the gradient of a batch's mean loss, and the sum of its losses."""
+        recipe = self._job.recipe
+        logits = self._model(inputs)
+        loss = mean_loss(logits, labels, recipe.loss, recipe.label_smoothing)
+        return torch.autograd.grad(loss, self._parameters), loss.detach() * len(labels)
+
+    def _batches(self, client: ClientTask, epoch: int) -> Sequence[Tensor]:
+        """Return the batches of an epoch; a rest that is too small joins the one before it."""
+        job = self._job
+        batches = epoch_batches(
+            job.recipe, job.seed, job.round, client.name, epoch, len(client.rows)
+        )
+        # Empty batches of DP-SGD are steps of their own.
+        is_joined = job.recipe.private_steps is None and len(batches) > 1
+        if is_joined and len(batches[-1]) < self._smallest_batch:
             rest = batches.pop()
             batches[-1] = torch.cat((batches[-1], rest))
         return batches
@@ -198,7 +221,8 @@ def _leaves_zero_gradients_alone(job: TrainingJob) -> bool:
     """Return whether parameters with a zero gradient stay unchanged."""
     recipe = job.recipe
     changes_all = (recipe.momentum, recipe.weight_decay, recipe.proximal, job.has_corrections)
-    return recipe.optimizer == "sgd" and not any(changes_all)
+    is_plain = recipe.optimizer == "sgd" and recipe.private_steps is None
+    return is_plain and not any(changes_all)
 
 
 def _use_sparse_gradients(model: nn.Module) -> None:

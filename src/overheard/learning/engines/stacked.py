@@ -12,8 +12,15 @@ from torch.func import functional_call, vmap
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.recipe import LossName, Recipe
 from overheard.learning.architecture import has_dropout, is_mlp_with_dropout
-from overheard.learning.batches import epoch_order
+from overheard.learning.batches import epoch_batches, epoch_order
 from overheard.learning.engines.dropout_noise import DropoutNoise
+from overheard.learning.engines.private_gradients import (
+    add_noise,
+    build_example_gradients,
+    clip_factors,
+    example_slices,
+    noise_generator,
+)
 from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
@@ -49,6 +56,8 @@ class VmappedNetworks(StackedNetworks):
             return logits
 
         self._forward = vmap(run_one)
+        self._names = names
+        self._example_gradients = vmap(build_example_gradients(model, loss, label_smoothing))
 
     def logits(
         self,
@@ -67,8 +76,11 @@ class VmappedNetworks(StackedNetworks):
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
         noise: DropoutNoise | None = None,
+        clip: float | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
+        if clip is not None:
+            return self._write_clipped(gradients, parameters, inputs, labels, weights, clip)
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         with torch.enable_grad():
             logits = self.logits(leaves, inputs)
@@ -80,6 +92,30 @@ class VmappedNetworks(StackedNetworks):
         for gradient, value in zip(gradients, values, strict=True):
             gradient.copy_(value)
         return losses.detach()
+
+    def _write_clipped(
+        self,
+        sums: Sequence[Tensor],
+        parameters: Sequence[Tensor],
+        inputs: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        clip: float,
+    ) -> Tensor:
+        """Write the sum of each client's clipped gradients in place, and return the losses."""
+        torch._foreach_zero_(list(sums))
+        losses = weights.new_zeros(len(weights))
+        by_name = dict(zip(self._names, parameters, strict=True))
+        bytes_each = sum(one.numel() * one.element_size() for one in parameters)
+        for part in example_slices(inputs.shape[1], bytes_each):
+            found, each = self._example_gradients(by_name, inputs[:, part], labels[:, part])
+            weight = weights[:, part]  # (clients, examples)
+            squares = torch.stack([one.flatten(2).square().sum(2) for one in found.values()])
+            factors = weight * clip_factors(squares.sum(0) * weight.square(), clip)
+            for total, name in zip(sums, self._names, strict=True):
+                total.add_(torch.einsum("ce,ce...->c...", factors, found[name]))
+            losses += (each * weight).sum(1)
+        return losses
 
 
 def build_stacked_networks(
@@ -138,6 +174,7 @@ class StackedTrainer:
                 _schedule_batches(self._recipe, self._round, ranked, rows),
                 self._corrections(ranked, stack),
                 self._noise(ranked),
+                ranked,
             )
             for rank, index in enumerate(order):
                 changes = torch._foreach_sub([weights[rank] for weights in stack], starts[rank])
@@ -198,9 +235,15 @@ class StackedTrainer:
         schedule: "_BatchSchedule",
         corrections: list[Tensor],
         noise: DropoutNoise | None,
+        clients: Sequence[GroupedClient],
     ) -> list[float]:
         """Train the stack in place; return the mean loss of each client's last epoch."""
-        device = self._device
+        device, private = self._device, self._recipe.private_steps
+        sizes = [len(one.client.rows) for one in clients]
+        generators = [
+            noise_generator(one.group.seed, self._round, one.client.name, device)
+            for one in clients
+        ]
         rows, weights = schedule.rows.to(pool.labels.device), schedule.weights.to(stack[0])
         shares = schedule.shares.to(device)
         gradients = [torch.empty_like(weight) for weight in stack]
@@ -224,7 +267,12 @@ class StackedTrainer:
                 labels.view(active, width, *labels.shape[1:]),
                 weights[step, :active, :width],
                 noise,
+                None if private is None else private.clip,
             )
+            if private is not None:
+                for client in range(active):
+                    own = [gradient[client] for gradient in gradients]
+                    add_noise(own, private, sizes[client], generators[client])
             optimizer.step(stack, gradients)
             total[:active] += losses * shares[step, :active]
         return [float(loss) for loss in total.tolist()]
@@ -238,8 +286,8 @@ class _BatchSchedule:
         active: number of clients that still train at each step.
         widths: size of the largest batch at each step.
         rows: rows of the pool; 0 for padding.
-        weights: one over the size of the batch; 0 for padding.
-        shares: share of the batch in the mean loss of the last epoch; 0 in earlier epochs.
+        weights: one over the size of the batch, or 1 if gradients are clipped; 0 for padding.
+        shares: factor of the loss in the mean of the last epoch; 0 in earlier epochs.
 
     """
 
@@ -271,6 +319,8 @@ def _merge_pools(clients: Sequence[GroupedClient]) -> tuple[Examples, list[Tenso
 def _schedule_batches(
     recipe: Recipe, round: int, clients: Sequence[GroupedClient], rows_of: Sequence[Tensor]
 ) -> _BatchSchedule:
+    if recipe.private_steps is not None:
+        return _schedule_private_batches(recipe, round, clients, rows_of)
     steps = max(client.client.steps_in(recipe) for client in clients)
     # No batch is larger than the largest client.
     batch = min(recipe.batch, max(len(client_rows) for client_rows in rows_of))
@@ -296,4 +346,38 @@ def _schedule_batches(
         rows.view(len(clients), steps, batch).transpose(0, 1).contiguous(),
         weights.transpose(0, 1).contiguous(),
         (last * counts).T.contiguous(),
+    )
+
+
+def _schedule_private_batches(
+    recipe: Recipe, round: int, clients: Sequence[GroupedClient], rows_of: Sequence[Tensor]
+) -> _BatchSchedule:
+    """Return the batches of DP-SGD, whose sizes differ by chance and may be 0."""
+    drawn = [
+        [
+            client_rows[batch]
+            for epoch in range(one.client.epochs_in(recipe))
+            for batch in epoch_batches(
+                recipe, one.group.seed, round, one.client.name, epoch, len(client_rows)
+            )
+        ]
+        for one, client_rows in zip(clients, rows_of, strict=True)
+    ]
+    steps = max(map(len, drawn))
+    width = max(1, *(len(batch) for batches in drawn for batch in batches))
+    rows = torch.zeros(steps, len(clients), width, dtype=torch.int64)
+    weights = torch.zeros(steps, len(clients), width, dtype=torch.float64)
+    shares = torch.zeros(steps, len(clients), dtype=torch.float64)
+    for rank, batches in enumerate(drawn):
+        for step, batch in enumerate(batches):
+            rows[step, rank, : len(batch)] = batch
+            weights[step, rank, : len(batch)] = 1
+        last = len(batches) - recipe.steps(len(rows_of[rank]), 1)
+        shares[last : len(batches), rank] = 1 / len(rows_of[rank])
+    return _BatchSchedule(
+        [sum(len(batches) > step for batches in drawn) for step in range(steps)],
+        (weights > 0).sum(2).amax(1).clamp(min=1).tolist(),
+        rows,
+        weights,
+        shares,
     )

@@ -1,6 +1,7 @@
 """Stacked MLPs with a handwritten backward pass."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import final
 
@@ -11,6 +12,7 @@ from torch.nn import functional
 
 from overheard.core.recipe import LossName
 from overheard.learning.engines.dropout_noise import DropoutNoise
+from overheard.learning.engines.private_gradients import clip_factors
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.loss import expected_rating, rating_values
@@ -77,6 +79,7 @@ class StackedMlp(StackedNetworks):
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
         noise: DropoutNoise | None = None,
+        clip: float | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
         outputs = self._forward(parameters, inputs.flatten(2), noise)
@@ -87,6 +90,7 @@ class StackedMlp(StackedNetworks):
         else:
             losses, gradient = _cross_entropy(outputs[-1], labels, weights, self._smoothing)
         index = len(parameters)
+        slopes = list[_Slope]()
         for depth, layer in reversed(list(enumerate(self._layers))):
             if isinstance(layer, nn.Dropout):
                 if depth in self._factors:
@@ -95,14 +99,17 @@ class StackedMlp(StackedNetworks):
             if not isinstance(layer, nn.Linear):
                 _activation_backward(layer, gradient, outputs[depth + 1])
                 continue
-            parameter_count = len(list(layer.parameters()))
-            index -= parameter_count
-            torch.bmm(gradient.transpose(1, 2), outputs[depth], out=gradients[index])
-            if parameter_count == 2:
-                torch.sum(gradient, 1, out=gradients[index + 1])
+            index -= len(list(layer.parameters()))
+            slopes.append(_Slope(index, gradient, outputs[depth], layer.bias is not None))
             if depth:
                 memory = self._take(-depth, gradient, layer.in_features)
                 gradient = torch.bmm(gradient, parameters[index], out=memory)
+        if clip is not None:
+            _clip_slopes(slopes, clip)
+        for one in slopes:
+            torch.bmm(one.slope.transpose(1, 2), one.inputs, out=gradients[one.index])
+            if one.has_bias:
+                torch.sum(one.slope, 1, out=gradients[one.index + 1])
         return losses
 
     def _forward(
@@ -139,6 +146,39 @@ class StackedMlp(StackedNetworks):
     def _take(self, place: int, like: Tensor, units: int) -> Tensor:
         """Return memory for (clients, examples, units); calls with one place share it."""
         return self._memory.take(place, like, *like.shape[:2], units)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slope:
+    """The gradient of each example at the outputs of a linear layer.
+
+    Args:
+        index: index of the layer's weight among the parameters.
+        slope: the gradients.
+        inputs: the inputs of the layer.
+        has_bias: whether a bias follows the weight.
+
+    """
+
+    index: int
+    slope: Float[Tensor, "clients examples units"]
+    inputs: Float[Tensor, "clients examples inputs"]
+    has_bias: bool
+
+
+def _clip_slopes(slopes: Sequence[_Slope], clip: float) -> None:
+    """Scale the slopes of each example in place, so that its whole gradient is clipped.
+
+    The gradient of a weight is an outer product, whose norm is the product of two norms
+    (Goodfellow 2015, arXiv 1510.01799).
+    """
+    squares = [
+        one.slope.square().sum(2) * (one.inputs.square().sum(2) + float(one.has_bias))
+        for one in slopes
+    ]
+    factors = clip_factors(torch.stack(squares).sum(0), clip).unsqueeze(2)
+    for one in slopes:
+        one.slope.mul_(factors)
 
 
 def _cross_entropy(

@@ -32,6 +32,7 @@ class StackedNetworks(ABC):
         labels: Shaped[Tensor, "clients examples ..."],
         weights: Float[Tensor, "clients examples"],
         noise: DropoutNoise | None = None,
+        clip: float | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses.
 
@@ -44,5 +45,7 @@ class StackedNetworks(ABC):
             labels: its labels.
             weights: its weights; 0 for examples that pad a batch.
             noise: draws the factors of dropout; None = nothing is dropped.
+            clip: largest L2 norm of an example's gradient over all parameters, after its
+                weight; None = no gradient is clipped.
 
         """

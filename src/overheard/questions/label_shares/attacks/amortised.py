@@ -416,6 +416,8 @@ def steps_scale(
         return None
     if recipe.weight_decay or recipe.label_smoothing or recipe.proximal:
         return None
+    if recipe.private_steps is not None:
+        return None
     momentum = recipe.momentum
     steps = sizes.new_tensor([recipe.steps(size) for size in sizes.tolist()]).double()
     # Momentum repeats the step k before the last one 1 + m + ... + m^k times.

@@ -188,7 +188,7 @@ class Decaf(Attack[LabelShares]):
         groups: dict[int | None, list[Party]] = {}
         for target, update in observed.items():
             examples = update.examples if self.bases == "equal_steps" else None
-            batches = -(-examples // recipe.batch) if examples else None
+            batches = recipe.steps(examples, 1) if examples else None
             groups.setdefault(batches, []).append(target)
         return groups
 

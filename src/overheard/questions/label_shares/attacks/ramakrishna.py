@@ -205,8 +205,11 @@ def full_batch_recipe(knowledge: Knowledge) -> Recipe:
     """Return the clients' recipe with one full batch per epoch, whatever the class."""
     assert knowledge.auxiliary is not None
     assert knowledge.recipe is not None
+    private = knowledge.recipe.private_steps
     return replace(
-        knowledge.recipe, batch=int(knowledge.auxiliary.label_counts(knowledge.classes).max())
+        knowledge.recipe,
+        batch=int(knowledge.auxiliary.label_counts(knowledge.classes).max()),
+        private_steps=None if private is None else replace(private, batches=1),
     )
 
 
