@@ -123,6 +123,7 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
         share,
         sampling_rate(plan.data.clients, share, sampling),
         sampling,
+        epochs=plan.training.possible_epochs[-1],
     )
     records = [_defense_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
@@ -213,7 +214,7 @@ def _defense_record(defense: Defense, run: RunParameters) -> ArmDefense:
         defense.enforced_at,
         defense.switched_off_by,
         defense.promise(run),
-        None if mechanism is None else account_mechanism(mechanism, run),
+        None if mechanism is None else account_mechanism(mechanism.in_round(run.epochs), run),
     )
 
 

@@ -12,7 +12,7 @@ from overheard.core.messages import Aggregate, Update
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.core.settings import PositiveShare, Settings
+from overheard.core.settings import Positive, PositiveShare, Settings
 
 BuildModel = Callable[[], nn.Module]
 
@@ -20,7 +20,7 @@ HOOKS = ("on_data", "on_training", "on_update", "on_aggregate")
 """The methods that a defense may override."""
 
 TrainingPart = Literal["model", "loss", "steps"]
-"""A part of how clients train. "steps": optimizer, rate, epochs and batch."""
+"""A part of how clients train. "steps": optimizer, rate, epochs, batches and clipping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class RunParameters(Settings):
             it may have been sampled; None = all.
         recorded: number of rounds asked of clients in an incomplete recording; None = all.
         is_open: whether more rounds than `rounds` may follow, as nobody stated the end.
+        epochs: the most epochs for which a client trains in a round.
 
     """
 
@@ -104,6 +105,7 @@ class RunParameters(Settings):
     asked: int | None = None
     recorded: int | None = None
     is_open: bool = False
+    epochs: Positive = 1
 
     @property
     def samples_clients(self) -> bool:
@@ -153,7 +155,10 @@ class Defense(Settings):
         return aggregate
 
     def mechanism(self) -> Mechanism | None:
-        """Return the noise mechanism, for privacy accounting; None = the defense has none."""
+        """Return the noise mechanism, for privacy accounting; None = the defense has none.
+
+        If it samples records, its steps are those of an epoch (`Mechanism.in_round`).
+        """
         return None
 
     def promise(self, run: RunParameters) -> str:

@@ -1,7 +1,7 @@
 """The noise mechanism of a defense, as it states it for privacy accounting."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, final
 
 from annotated_types import Ge, Gt, Lt
@@ -153,6 +153,17 @@ class Mechanism(Settings):
         if self.bounded_at is None:
             return UNENFORCED_SENSITIVITY
         return "" if self.noise_multiplier > 0 else "it adds no noise"
+
+    def in_round(self, epochs: int) -> "Mechanism":
+        """Return the mechanism of a round, given that of an epoch if it samples records.
+
+        Args:
+            epochs: the most epochs of a client in a round.
+
+        """
+        if self.record_sampling is None:
+            return self
+        return replace(self, steps=self.steps * epochs)
 
     def covers(self, observers: tuple[Party, ...]) -> bool:
         """Return whether colluding observers read only noised values.

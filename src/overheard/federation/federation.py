@@ -180,6 +180,11 @@ class Federation:
         return ", ".join(filter(None, parts))
 
     @property
+    def most_epochs(self) -> int:
+        """The most epochs for which a client may train in a round."""
+        return self.recipe.epochs if self.epochs_range is None else self.epochs_range[1]
+
+    @property
     def clients(self) -> tuple[Party, ...]:
         """All clients, then the shadow devices, in the order of their rows."""
         real = len(self.rows[0]) - self.shadows

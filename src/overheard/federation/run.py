@@ -251,7 +251,9 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
         task=federation.task,
         model=federation.model,
         recipe=federation.recipe,
-        defenses=tuple(record_defense(defense) for defense in federation.defenses),
+        defenses=tuple(
+            record_defense(defense, federation.most_epochs) for defense in federation.defenses
+        ),
         parties=(SERVER, *federation.clients),
         rounds=federation.rounds,
         participation=federation.participation,
@@ -263,14 +265,15 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
     )
 
 
-def record_defense(defense: Defense) -> DefenseRecord:
-    """Return the manifest entry of a defense."""
+def record_defense(defense: Defense, epochs: int) -> DefenseRecord:
+    """Return the manifest entry of a defense, given the most epochs of a client in a round."""
+    mechanism = defense.mechanism()
     return DefenseRecord(
         defense.name,
         repr(defense),
         defense.enforced_at,
         defense.switched_off_by,
-        defense.mechanism(),
+        None if mechanism is None else mechanism.in_round(epochs),
     )
 
 
