@@ -25,7 +25,7 @@ from overheard.learning.memory_layout import (
     to_channels_first,
     to_channels_last,
 )
-from overheard.learning.optimizers import build_optimizer
+from overheard.learning.optimizers import Tensors, build_optimizer
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import (
     sent_buffers,
@@ -180,7 +180,7 @@ class SequentialTrainer:
                 total += loss
         return float(total) / len(labels)
 
-    def _mean_gradient(self, inputs: Tensor, labels: Tensor) -> tuple[Sequence[Tensor], Tensor]:
+    def _mean_gradient(self, inputs: Tensor, labels: Tensor) -> tuple[Tensors, Tensor]:
         """Return the gradient of a batch's mean loss, and the sum of its losses."""
         recipe = self._job.recipe
         logits = self._model(inputs)
