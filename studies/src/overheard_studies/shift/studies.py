@@ -58,9 +58,7 @@ AUDIT = "audit"
 CENTRALISED_SHARE = 0.8
 """Share of even labels after the shift of a centralized model."""
 
-CENTRALISED = replace(
-    MNIST, reduced=replace(MNIST.reduced, model=ShiftConv(), auxiliary=200, virtual=None)
-)
+CENTRALISED = replace(MNIST, reduced=replace(MNIST.reduced, model=ShiftConv(), auxiliary=200))
 """Quick runs have the paper's network, too: its layers differ more than a small one's."""
 
 LAYERS = {
