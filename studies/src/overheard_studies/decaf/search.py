@@ -7,30 +7,19 @@ is at most `FIT`. The paper's tables use the setting with the least criterion if
 three, and otherwise the one that is closest to Table III.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from torch import Tensor
 
-from overheard.auditing.inputs import load_data, partition_for_plan
-from overheard.auditing.simulate import build_federation
-from overheard.core.compute_settings import ComputeSettings
-from overheard.core.knowledge import Knowledge
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import client
 from overheard.core.seeds import Seed
-from overheard.core.view import View
-from overheard.federation.run import run as run_federation
-from overheard.learning.initialization import model_structure
-from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2
-from overheard.learning.threads import single_thread
 from overheard.questions.label_shares.attacks.decaf import Decaf, train_gradient_bases
 from overheard_studies.decaf.published import (
     PUBLISHED,
@@ -44,6 +33,7 @@ from overheard_studies.decaf.setting import (
     DecafSize,
     build_plan,
 )
+from overheard_studies.decaf.trained import TrainedFederation, train
 from overheard_studies.study import Measurement, MeasurementRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
@@ -169,29 +159,17 @@ def score_settings(
         epochs=training.epochs,
         rate=training.rate,
     )
-    data = load_data(plan, run.resources)
-    partition = partition_for_plan(plan, data, seed)
-    federation = build_federation(plan, plan.arms[0], seed, partition, data, run.resources)
-    knowledge = Knowledge(
-        classes=data.task.classes,
-        build_model=federation.build_model,
-        auxiliary=partition.auxiliary,
-        recipe=federation.recipe,
-        compute=ComputeSettings(workers=1),
-    )
-    true = [
-        partition.pool.labels[rows].bincount(minlength=data.task.classes) / len(rows)
-        for rows in partition.rows[0]
-    ]
     scores = dict[Setting, ByTable]()
-    with tempfile.TemporaryDirectory() as folder, single_thread():
-        transcript, _ = run_federation(federation, Path(folder) / "run")
-        view = transcript.seen_by(SERVER)
+    with train(plan, run.resources) as trained:
+        true = [
+            trained.partition.pool.labels[rows].bincount(minlength=trained.knowledge.classes)
+            / len(rows)
+            for rows in trained.partition.rows[0]
+        ]
         for number, bases in dict.fromkeys((one.number, one.bases) for one in settings):
-            solvers = [one for one in settings if (one.number, one.bases) == (number, bases)]
+            chosen = [one for one in settings if (one.number, one.bases) == (number, bases)]
             passes = training.bases()[bases]
-            claims = _claims(view, knowledge, number, passes, examples, seed, solvers)
-            for one, of_tables in claims.items():
+            for one, of_tables in _claims(trained, seed, examples, passes, chosen).items():
                 scores[one] = {
                     table: [
                         float((claim - truth).abs().sum())
@@ -203,35 +181,30 @@ def score_settings(
 
 
 def _claims(
-    view: View,
-    knowledge: Knowledge,
-    number: int,
-    passes: int | None,
-    examples: int,
+    trained: TrainedFederation,
     seed: int,
+    examples: int,
+    passes: int | None,
     settings: Sequence[Setting],
 ) -> Mapping[Setting, Mapping[str, Sequence[Tensor]]]:
-    """Return the claims on each user in one round, by the setting's solver and by table."""
-    recipe = knowledge.recipe
-    assert knowledge.build_model is not None
+    """Return the claims on each user, by table, in settings that differ in the solver only."""
+    view, layer, recipe = trained.view, trained.last_layer, trained.knowledge.recipe
     assert recipe is not None
-    layer = find_last_layer(model_structure(knowledge.build_model), knowledge.classes).weight
-    users = range(len(published_tables()["table3"]))
+    number, users = settings[0].number, range(len(trained.partition.rows[0]))
     updates = [view.updates(client(user))[number] for user in users]
     changes = [update.delta[layer].float() / recipe.rate for update in updates]
     present = {
         table: [attack.present_classes(change) for change in changes]
         for table, attack in TABLES.items()
     }
-    batches = None if passes else recipe.steps(examples, 1)
     bases = train_gradient_bases(
         view.broadcasts()[number],
         layer,
         [classes for of_users in present.values() for classes in of_users],
-        replace(knowledge, recipe=replace(recipe, epochs=passes or recipe.epochs)),
+        replace(trained.knowledge, recipe=replace(recipe, epochs=passes or recipe.epochs)),
         number,
         Seed(seed).child("attack"),
-        batches=batches,
+        batches=None if passes else recipe.steps(examples, 1),
     )
     return {
         one: {
