@@ -31,6 +31,7 @@ from overheard_studies.decaf.conclusions import (
     round_conclusions,
     table_conclusions,
 )
+from overheard_studies.decaf.mechanism import cost, growing_rows
 from overheard_studies.decaf.published import (
     PUBLISHED,
     PublishedUser,
@@ -483,6 +484,8 @@ PAPER = Paper(
         ),
         deep_networks(),
         defended(),
+        growing_rows(),
+        cost(),
         search(),
     ),
 )
