@@ -7,8 +7,10 @@ from overheard.auditing.run import audit
 from overheard_studies.decaf.published import published_tables, score_published_claim
 from overheard_studies.decaf.search import (
     TABLES,
+    Chosen,
     Setting,
     Training,
+    chosen_settings,
     mismatch,
     score_settings,
     search,
@@ -56,6 +58,24 @@ def test_each_training_names_its_best_settings(
         )
         assert sum(by_all) <= sum(by_third)
         assert by_third[0] <= by_all[0]
+
+
+@pytest.mark.slow
+def test_chosen_settings_are_compared_by_table_and_user(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path
+) -> None:
+    training = Training("tiny", tiny_benchmark.model, passes=(1,), equal_steps=False)
+    chosen = {"all": Chosen(training, Setting("passes_1", "nnls", 0))}
+    run = chosen_settings(chosen, tiny_benchmark).run(
+        tmp_path, quick=True, resources=RESOURCES, on_step=None
+    )
+    values = {one.name: one for one in run}
+    for table in TABLES:
+        users = [values[f"all_{table}_l1_user_{user}"].value or 0 for user in range(1, 11)]
+        assert values[f"all_{table}_mean_l1"].value == pytest.approx(sum(users) / 10)
+        assert values[f"all_{table}_mismatch"].value == pytest.approx(mismatch(users, table))
+    assert values["all_null_removal_matters_more"].published == pytest.approx(0.0945, abs=1e-3)
+    assert {"reading_all_fits", "reading_null_removal_matters_more"} <= values.keys()
 
 
 def test_the_published_claims_have_no_mismatch() -> None:

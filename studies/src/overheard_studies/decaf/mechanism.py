@@ -16,8 +16,13 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import train_gradient_bases
-from overheard.statistics.estimate import Estimate
-from overheard_studies.decaf.conclusions import Statistics, difference, over_runs, run_means
+from overheard_studies.decaf.conclusions import (
+    Statistics,
+    difference,
+    measured,
+    over_runs,
+    run_means,
+)
 from overheard_studies.decaf.published import PUBLISHED
 from overheard_studies.decaf.setting import (
     ATTACK,
@@ -37,7 +42,6 @@ from overheard_studies.study import (
     Panel,
     PanelRun,
     Study,
-    Values,
 )
 from overheard_studies.values import ReproducedValue, make_value
 
@@ -77,9 +81,9 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
         rounds = range(one.plan.training.rounds)
         for threshold, attack in ATTACKS.items():
             for score in ("null_recall", "null_precision", "null_exact"):
-                measured = over_runs(run_means(one.audit, attack, rounds, score))
+                found = over_runs(run_means(one.audit, attack, rounds, score))
                 words = f"LeakyReLU, threshold {threshold}, mean over the rounds"
-                yield one.value(f"leaky_{threshold}_{score}", words, measured, None, "higher")
+                yield one.value(f"leaky_{threshold}_{score}", words, found, None, "higher")
 
     return Study(
         "figure11",
@@ -104,7 +108,7 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
                 "own",
                 "the corresponding group of neurons has positive gradient changes when we "
                 "train the model only with data from a single class",
-                partial(_measured, ["relu_own"]),
+                partial(measured, ["relu_own"]),
                 margin=0.9,
                 words="share of trained classes whose row grows somewhere",
             ),
@@ -112,7 +116,7 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
                 "null",
                 "there are no positive changes in the gradient of neurons at the "
                 "corresponding neuron positions of these null classes",
-                partial(_measured, ["relu_other", "relu_null"]),
+                partial(measured, ["relu_other", "relu_null"]),
                 "below",
                 0.05,
                 words="share of null classes whose row grows somewhere",
@@ -134,17 +138,6 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
             ),
         ),
     )
-
-
-def _measured(names: Sequence[str], runs: StudyRuns, values: Values) -> Statistics:
-    """Return the statistics that a measurement has; those of one that was left out are None."""
-    known = {one.name: one for one in values}
-    return {
-        name: Estimate(one.value, one.low, one.high)
-        if (one := known.get(name)) and one.value is not None
-        else None
-        for name in names
-    }
 
 
 def _leaky(score: str, than: str | None, runs: StudyRuns, _: object) -> Statistics:
@@ -209,7 +202,7 @@ def cost(data_sets: Mapping[str, tuple[DecafBenchmark, Sequence[float]]] = COSTS
             Conclusion(
                 "small",
                 "the Decaf latency is small",
-                partial(_measured, [f"{key}_share" for key in data_sets]),
+                partial(measured, [f"{key}_share" for key in data_sets]),
                 "below",
                 0.25,
                 words="the attack's time by that of local training (published: 0.18 and 0.13)",
