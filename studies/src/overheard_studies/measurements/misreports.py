@@ -130,7 +130,7 @@ def _measure(kind: str, recipe: str, run_of: MeasurementRun) -> Iterator[Reprodu
         if report == "true":
             groups = {"all": slice(None)}
         for (group, of_group), name in product(groups.items(), ("doubted", "coverage", "l1")):
-            means = [fmean(one[name] for one in of_run[of_group]) for of_run in of_runs]
+            means = tuple(fmean(one[name] for one in of_run[of_group]) for of_run in of_runs)
             words = f"{kind}, {recipe}; number reported: {report}; {group} clients: {name}"
             key = f"report_{kind}_{recipe}_{report}_{group}_{name}".replace(" ", "_")
             yield make_value(key, words, mean_over_runs(tuple(means)))

@@ -11,11 +11,10 @@ from overheard.questions.label_shares.estimators.doubt import (
     LARGEST_SHIFT,
     NOISY,
     OTHER_INPUTS,
-    OTHER_SIZE,
     POORLY_EXPLAINED,
     TOO_FEW,
     find_doubt,
-    find_size_doubt,
+    is_size_doubted,
 )
 
 CLIENTS = 240
@@ -110,10 +109,9 @@ def test_a_size_is_doubted_beyond_a_factor_of_two_and_nearly_all_errors_of_virtu
     # Of 199 errors, the second largest is the quantile: 0.99 * 200 = 198.
     errors = torch.zeros(199)
     errors[:2] = torch.tensor([9.0, -sign * log(largest_error)])
-    found = find_size_doubt(5 + sign * log(factor), 5.0, errors)
-    assert found == (OTHER_SIZE if doubted else None)
+    assert is_size_doubted(sign * log(factor), errors) == doubted
 
 
 def test_no_size_is_doubted_if_too_few_virtual_clients_state_how_rare_it_is() -> None:
-    assert find_size_doubt(9.0, 5.0, torch.zeros(99)) == OTHER_SIZE
-    assert find_size_doubt(9.0, 5.0, torch.zeros(98)) is None
+    assert is_size_doubted(4.0, torch.zeros(99))
+    assert not is_size_doubted(4.0, torch.zeros(98))

@@ -42,7 +42,11 @@ from overheard.questions.label_shares.estimators.deep_set_regressor import (
     DEEP_SET_WIDTH,
     DROPOUT,
 )
-from overheard.questions.label_shares.estimators.doubt import find_doubt, find_size_doubt
+from overheard.questions.label_shares.estimators.doubt import (
+    OTHER_SIZE,
+    find_doubt,
+    is_size_doubted,
+)
 from overheard.questions.label_shares.estimators.learning_curve import simulate_until_flat
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.questions.label_shares.estimators.local_stacking import (
@@ -121,7 +125,8 @@ class Amortised(Attack[LabelShares]):
     data differ in kind from the clients', if a defense is unknown, if the prior excludes the
     client, or if the client reports another number of examples than it has. Comparisons of
     real with virtual updates notice all but the third; the claim then says that its intervals
-    are not trusted (`estimators.doubt`).
+    are not trusted (`estimators.doubt`). If the reported number is in doubt, the one that the
+    updates speak for takes its place.
 
     Args:
         most_rounds: at most this many observed rounds are used: the first, the last, and evenly
@@ -266,18 +271,18 @@ class _GroupEstimator:
             for target, values in features.items()
             if all(bool(each.isfinite().all()) for each in values.values())
         ]
+        likely_sizes = self._sizes_in_place_of_reports(finite, features)
         claims = {
-            target: self._claim_about(target, features[target], fits, stacking, cases, sizes)
+            target: self._claim_about(
+                target, features[target], fits, stacking, cases, sizes, likely_sizes.get(target)
+            )
             for target in finite
         }
         doubt = self._find_doubt([features[target] for target in finite], stacking, claims)
-        doubts = {
-            target: doubt or own
-            for target, own in self._find_size_doubts(finite, features).items()
-        }
+        doubts = dict.fromkeys(likely_sizes, doubt or OTHER_SIZE)
         return {
             target: replace(
-                replace(claims[target], reason_for_doubt=doubts[target])
+                replace(claims[target], reason_for_doubt=doubts.get(target, doubt))
                 if target in claims
                 else cases.prior_claim(),
                 own_errors=self._curve,
@@ -312,21 +317,22 @@ class _GroupEstimator:
             self._repetition(),
         )
 
-    def _find_size_doubts(
+    def _sizes_in_place_of_reports(
         self, targets: Sequence[Party], features: Mapping[Party, Mapping[Probe, Tensor]]
-    ) -> dict[Party, str | None]:
-        """Compare the size that each target reports with the one that its updates speak for."""
+    ) -> dict[Party, SizeEstimate]:
+        """Estimate the size of each target whose updates speak for another than it reports."""
         if not self._sizes_known:
-            return dict.fromkeys(targets)
+            return {}
         numbers, outputs = _size_readings(self._bank.readings)
         regression = fit_size_regression(numbers, outputs, self._bank.sizes, self._bank.halves)
-        doubts = {}
+        sizes = {}
         for target in targets:
             batch = {probe: values[None] for probe, values in features[target].items()}
-            estimated = float(regression.estimate_log_sizes(*_size_readings(batch)))
+            estimate = regression.estimate_size(*_size_readings(batch))
             reported = fmean(map(log, self._reported_sizes(target)))
-            doubts[target] = find_size_doubt(reported, estimated, regression.residuals)
-        return doubts
+            if is_size_doubted(reported - log(estimate.examples), regression.residuals):
+                sizes[target] = estimate
+        return sizes
 
     def _reported_sizes(self, target: Party) -> list[int]:
         """Return the sizes that a target reports; 0 = none."""
@@ -349,8 +355,11 @@ class _GroupEstimator:
         stacking: LocalStacking,
         cases: CalibrationCases,
         sizes: SizeRegression,
+        likely_size: SizeEstimate | None,
     ) -> LabelShares:
         reported = self._reported_sizes(target)
+        if likely_size is not None:
+            reported = [max(1, round(likely_size.examples))] * len(reported)
         estimates = []
         for position, fit in enumerate(fits):
             examples = reported[position] if self._sizes_known else None
@@ -360,7 +369,9 @@ class _GroupEstimator:
         shares = normalize_to_shares(stacking.pool(torch.cat(estimates))[0])
         null = cases.null_probability(shares)
         known = [examples for examples in reported if examples]
-        if len(known) == len(reported):
+        if likely_size is not None:
+            size = likely_size
+        elif len(known) == len(reported):
             mean = sum(known) / len(known)
             size = SizeEstimate(mean, mean, mean)
         else:

@@ -64,29 +64,24 @@ OTHER_SIZE = (
 )
 
 
-def find_size_doubt(
-    reported: float, estimated: float, residuals: Float[Tensor, " virtual"]
-) -> str | None:
-    """Compare the size that a client reports with the one that its updates speak for.
+def is_size_doubted(gap: float, residuals: Float[Tensor, " virtual"]) -> bool:
+    """Return whether a client reports another size than its updates speak for.
 
-    The size is doubted if they differ by more than `SMALLEST_FACTOR`, and by more than for all
+    A size is doubted if both differ by more than `SMALLEST_FACTOR`, and by more than for all
     but `FALSE_DOUBTS` of the virtual clients (a conformal quantile). With fewer than 99 of
     them, there is no such quantile, and no size is doubted.
 
     Args:
-        reported: natural logarithm of the reported size.
-        estimated: that of the size that a regression reads from the updates alone.
+        gap: natural logarithm of the reported size, less that of the size that a regression
+            reads from the updates alone.
         residuals: true minus estimated logarithms of virtual clients that the regression was
             not fitted to.
 
-    Returns:
-        `OTHER_SIZE`, or None.
-
     """
     rank = ceil((1 - FALSE_DOUBTS) * (len(residuals) + 1))
-    ordered = [*residuals.abs().sort().values.tolist(), inf]
+    ordered: list[float] = [*residuals.abs().sort().values.tolist(), inf]
     largest = max(log(SMALLEST_FACTOR), ordered[min(rank, len(ordered)) - 1])
-    return OTHER_SIZE if abs(reported - estimated) > largest else None
+    return abs(gap) > largest
 
 
 def find_doubt(

@@ -37,19 +37,13 @@ class SizeRegression:
         self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
     ) -> SizeEstimate:
         """Estimate the size of one client, with an interval of level `INTERVAL_LEVEL`."""
-        estimate = float(self.estimate_log_sizes(norms, shares))
+        features = _expand_features(self.scale.standardize(_raw_features(norms, shares)))
+        estimate = float((features @ self.weights.T).mean())
         low, high = map(float, residual_interval(self.residuals))
         size = exp(estimate)
         return SizeEstimate(
             size, min(size, exp(estimate + low)), max(size, exp(estimate + high))
         )
-
-    def estimate_log_sizes(
-        self, norms: Float[Tensor, "clients norms"], shares: Float[Tensor, "clients classes"]
-    ) -> Float[Tensor, " clients"]:
-        """Estimate the natural logarithm of the size of each client."""
-        features = _expand_features(self.scale.standardize(_raw_features(norms, shares)))
-        return (features @ self.weights.T).mean(1)
 
 
 def fit_size_regression(
