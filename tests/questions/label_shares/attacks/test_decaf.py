@@ -42,6 +42,21 @@ class TestDecompose:
         shares = Decaf(solver=solver, steps=4000).decompose(change, ALL, BASES)
         torch.testing.assert_close(shares, expected, atol=0.01, rtol=0)
 
+    def test_descent_takes_the_steps_of_projected_adam(self):
+        change, norm = 3 * OF_CLASS[0] + 1 * OF_UNION, OF_UNION.norm()
+        columns = torch.stack([one.flatten() for one in (*OF_CLASS.values(), OF_UNION)], 1)
+        factors = torch.full((4,), 0.25, requires_grad=True)
+        optimizer = torch.optim.Adam([factors], lr=decaf.DESCENT_RATE)
+        for _ in range(30):
+            optimizer.zero_grad()
+            ((columns @ factors - change.flatten()) / norm).square().sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                factors.clamp_(min=0)
+        expected = (factors[:3] + factors[3] / 3).detach()
+        shares = Decaf(solver="gradient", steps=30).decompose(change, ALL, BASES)
+        torch.testing.assert_close(shares, expected / expected.sum(), atol=1e-5, rtol=0)
+
     def test_without_calibrator_an_unused_basis_has_no_share(self):
         change = 3 * OF_CLASS[0] + 1 * OF_CLASS[1]
         shares = Decaf(calibrator=False).decompose(change, ALL, BASES)
