@@ -410,12 +410,11 @@ def _size_readings(
 ) -> tuple[Float[Tensor, "clients numbers"], Float[Tensor, "clients classes"]]:
     """Return what tells a client's size without its report: numbers, and its mean output.
 
+    All are means over rounds, so that a regression has few coefficients however many there are.
     The mean output stands for its label shares, whose estimates use the reported size. The
     longer a client trains, the worse class gradients at the broadcast explain its update.
     """
-    numbers = torch.cat(
-        [readings[probe].flatten(1) for probe in (UPDATE_NORMS, UNEXPLAINED)], 1
-    )
+    numbers = torch.cat([readings[probe].mean(1) for probe in (UPDATE_NORMS, UNEXPLAINED)], 1)
     return numbers, mean_softmax(readings[OUTPUTS]).mean((1, 2))
 
 
