@@ -124,8 +124,8 @@ def test_the_page_of_conclusions_counts_them_by_paper() -> None:
     found = PaperStatement("above", ABOVE.statement, "no", "it is 0.1", ABOVE.condition)
     lines = conclusions_page([stored(study, found)]).splitlines()
     # Of one experiment, which was run, one conclusion does not hold and one cannot be judged.
-    assert "| shift | 1 | 1 | 0 | 1 | 0 | 1 | 2.0 | 3.0 |" in lines
-    size = "own size; not run: 3 core hours (1 audit), commit aaaaaaaa-dirty"
+    assert "| shift | 1 | 1 | 0 | 1 | 0 | 1 | 2.0 | 0 |" in lines
+    size = "own size (1 audit), commit aaaaaaaa-dirty"
     row = f"does not hold here | it is 0.1 | above 0 | {size} |"
     assert any(line.endswith(row) for line in lines)
     assert any(r"cannot be run here | no \[photos\] \| here |" in line for line in lines)

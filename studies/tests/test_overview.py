@@ -90,6 +90,7 @@ PART = (*WHOLE, value(None, None, None, None, name="audit_epsilon_1_not_measured
         ({"is_paper_size": True}, WHOLE, True, "reduced"),
         ({"is_paper_size": True}, PART, False, "part"),
         ({"hours": 2.5}, PART, False, "part; not run: 2.5 core hours"),
+        ({"hours": 2.5}, WHOLE, False, "own size"),
         ({"hours": 2.5}, None, False, "not run: 2.5 core hours"),
         ({}, None, False, "not run"),
         ({"reason_not_run": "no photos"}, None, False, "cannot be run here: no photos"),

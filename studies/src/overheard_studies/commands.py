@@ -105,7 +105,7 @@ def reproduce_all(
         experiments = [one for one in experiments if not one.is_complete(quick=quick)]
     names = [one.name for one in experiments if not one.study.reason_not_run]
     if not quiet:
-        hours = sum(one.study.hours for one in experiments if not quick)
+        hours = sum(one.hours_left for one in experiments if not quick)
         known = f"; core hours, as far as they are known: {hours:g}" if hours else ""
         Console().print(Text(f"Experiments to run: {len(names)}{known}"))
     for name in names:

@@ -124,7 +124,7 @@ def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
                 str(sum(one.stored is not None for one in those)),
                 *(str(counts[state]) for state in STATES),
                 format_number(sum(one.hours_spent for one in those)),
-                format_number(sum(one.study.hours for one in those)),
+                format_number(sum(one.hours_left for one in those)),
             )
         )
     headers = (

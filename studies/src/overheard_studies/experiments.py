@@ -36,7 +36,7 @@ class StoredExperiment:
         """The size of what was run, in words: "full" only if it is the paper's."""
         if self.stored is None and self.study.reason_not_run:
             return f"cannot be run here: {self.study.reason_not_run}"
-        rest = f"{self.study.hours:g} core hours" if self.study.hours else ""
+        rest = f"{self.hours_left:g} core hours" if self.hours_left else ""
         if self.stored is None:
             return f"not run: {rest}" if rest else "not run"
         size = "full" if self.study.is_paper_size else "own size"
@@ -53,6 +53,11 @@ class StoredExperiment:
     def _is_part(self) -> bool:
         values = () if self.stored is None else self.stored.values
         return any(one.value is None and one.name.endswith(LEFT_OUT) for one in values)
+
+    @property
+    def hours_left(self) -> float:
+        """Core hours of what was not run, as far as they are known."""
+        return 0.0 if self.is_complete(quick=False) else self.study.hours
 
     @property
     def how_run(self) -> HowRun | None:

@@ -345,7 +345,7 @@ class Study:
             defenses. Only then some of the arms can be run, see `Portion`.
         paper_size: the size in the paper, such as "53 users, 200 rounds".
         is_paper_size: whether the full size here is that of the paper.
-        hours: core hours that the rest takes, which was not run; 0 = not known.
+        hours: core hours of what was not run at the full size here; 0 = not known.
         reason_not_run: why it cannot be run here, such as "OpenImages is not here".
 
     """
