@@ -1,9 +1,8 @@
 """The conclusions of all papers: what each says, and whether it holds here."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from itertools import groupby
 
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
@@ -43,6 +42,16 @@ def of_papers(experiments: Iterable[StoredExperiment]) -> list[StoredExperiment]
     return [
         one for one in experiments if not one.name.startswith(f"{measurements.PAPER.name}/")
     ]
+
+
+def by_paper(
+    experiments: Iterable[StoredExperiment],
+) -> Mapping[str, Sequence[StoredExperiment]]:
+    """Return the experiments of each paper, by its name."""
+    of_paper = defaultdict[str, list[StoredExperiment]](list)
+    for one in experiments:
+        of_paper[one.name.partition("/")[0]].append(one)
+    return of_paper
 
 
 def judge_stored(one: StoredExperiment) -> Iterator[tuple[StoredExperiment, PaperStatement]]:
@@ -114,8 +123,7 @@ def _origin(run: StoredExperiment) -> str:
 def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
     """Return how many conclusions of each paper hold here, and the core hours."""
     rows = list[tuple[str, ...]]()
-    for paper, group in groupby(experiments, key=lambda one: one.name.partition("/")[0]):
-        those = list(group)
+    for paper, those in by_paper(experiments).items():
         counts = Counter(each.holds for one in those for _, each in judge_stored(one))
         rows.append(
             (
@@ -162,16 +170,12 @@ def sizes_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
 
 def conclusions_page(experiments: Sequence[StoredExperiment]) -> str:
     """Return the page of all conclusions, in Markdown."""
-    parts = [
-        HEAD,
-        "## By paper\n",
-        _markdown(conclusion_counts(experiments)),
-        "## Conclusions\n",
-        _markdown(conclusions_table(experiments)),
-        "## Sizes\n",
-        _markdown(sizes_table(experiments)),
-    ]
-    return "\n".join(parts)
+    parts = [HEAD, "## By paper\n", _markdown(conclusion_counts(experiments))]
+    for paper, of_paper in by_paper(experiments).items():
+        table = conclusions_table(of_paper)
+        if table.rows:
+            parts += [f"## {paper}\n", _markdown(table)]
+    return "\n".join([*parts, "## Sizes\n", _markdown(sizes_table(experiments))])
 
 
 def _markdown(table: ReportTable) -> str:
