@@ -21,7 +21,8 @@ def test_each_arm_has_its_distances_and_its_accuracy(
     assert len(values) == len(run)
     assert values["no_defense_accuracy"].published == pytest.approx(0.9879)
     assert values["dropout_accuracy"].published == pytest.approx(0.986)
-    assert values["local_dp_16_accuracy"].published == pytest.approx(0.589)
+    assert values["dp_sgd_16_accuracy"].published == pytest.approx(0.589)
     # Noise has entries of either sign in every row: no class looks null.
-    assert values["local_dp_16_null_recall"].value < values["no_defense_null_recall"].value
-    assert values["no_defense_mean_l1"].value < values["local_dp_16_mean_l1"].value
+    assert values["dp_sgd_16_null_recall"].value < values["no_defense_null_recall"].value
+    for arm in ("dp_sgd_16", "local_dp_1"):
+        assert values["no_defense_mean_l1"].value < values[f"{arm}_mean_l1"].value

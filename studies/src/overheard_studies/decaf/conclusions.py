@@ -16,6 +16,7 @@ from overheard.core.seeds import Seed
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
 from overheard.learning.simplex import normalize_to_shares
+from overheard.plans.plan import UNDEFENDED
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.claim import LabelShares
@@ -71,6 +72,7 @@ def run_means(
     rounds: Iterable[int],
     score: str,
     users: Collection[int] | None = None,
+    arm: str = UNDEFENDED,
 ) -> ByRun:
     """Return the mean of a score over users and rounds that were attacked one by one.
 
@@ -80,12 +82,13 @@ def run_means(
         rounds: the rounds, from 0.
         score: name of the score.
         users: the users, from 0; None = all.
+        arm: arm of the plan.
 
     """
     targets = None if users is None else {client(user) for user in users}
     values = defaultdict[int, list[float]](list)
     for number in rounds:
-        for finding in select_findings(audit, FindingFilter(attack, (number,))):
+        for finding in select_findings(audit, FindingFilter(attack, (number,), arm)):
             if targets is None or finding.target in targets:
                 values[finding.cell.seed].append(_score(finding, score))
     return {seed: float(np.mean(several)) for seed, several in values.items()}

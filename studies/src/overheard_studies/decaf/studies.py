@@ -7,13 +7,10 @@ from typing import Any, final
 
 from overheard.core.parties import client
 from overheard.core.scorer import Better
-from overheard.defenses.dropout import Dropout
-from overheard.defenses.local_dp import LocalDp
 from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.resnet18 import ResNet18
 from overheard.learning.models.vgg16 import Vgg16
-from overheard.plans.plan import UNDEFENDED, ArmPlan
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
@@ -30,6 +27,13 @@ from overheard_studies.decaf.conclusions import (
     random_guess,
     round_conclusions,
     table_conclusions,
+)
+from overheard_studies.decaf.defended import ATTACK as DEFENDED_ATTACK
+from overheard_studies.decaf.defended import (
+    STEPS,
+    STEPWISE_DECAF,
+    defended_arms,
+    defense_conclusions,
 )
 from overheard_studies.decaf.mechanism import cost, growing_rows
 from overheard_studies.decaf.published import (
@@ -86,7 +90,10 @@ DEEP_SIZES = (
     DecafSize(rounds=3, seeds=(0, 1), examples=200, auxiliary=20),
     DecafSize(rounds=1, seeds=(0,), examples=50, auxiliary=5, test=100),
 )
-DEFENDED_ROUNDS = DecafSize(rounds=20, seeds=(0, 1, 2)), DecafSize(rounds=4, seeds=(0,))
+DEFENDED_ROUNDS = (
+    DecafSize(rounds=10, seeds=(0, 1, 2, 3, 4)),
+    DecafSize(rounds=4, seeds=(0,)),
+)
 
 
 # Any: each setting of a plan has its own type.
@@ -380,32 +387,23 @@ def defended(
 
     Args:
         benchmark: data set and users.
-        multipliers: multipliers of the noise, as Table XI has them.
-        clip: L2 norm to which an update is clipped before noise.
+        multipliers: multipliers of the noise of DP-SGD, as Table XI has them.
+        clip: L2 norm to which the gradient of each example is clipped before noise.
         sizes: sizes of a full and of a quick run.
 
     """
-    arms = (
-        ArmPlan(name=UNDEFENDED),
-        ArmPlan(name="dropout", defenses=(Dropout(),)),
-        *(
-            ArmPlan(
-                name=f"local DP {multiplier:g}",
-                defenses=(LocalDp(clip=clip, noise_multiplier=multiplier),),
-            )
-            for multiplier in multipliers
-        ),
-    )
 
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
         rounds = one.plan.training.rounds
         for arm in one.plan.arms:
-            key = arm.name.replace(" ", "_").lower()
+            key = arm.name.replace(" ", "_").replace("-", "_").lower()
             for score in (*DISTANCES, *NULL_CLASS_SCORES):
                 yield one.value(
                     f"{key}_{value_name(score)}",
                     f"{arm.name}, mean over rounds 1 to {rounds}",
-                    mean_score_over_rounds(one.audit, ATTACK, range(rounds), score, arm.name),
+                    mean_score_over_rounds(
+                        one.audit, DEFENDED_ATTACK, range(rounds), score, arm.name
+                    ),
                     None,
                     better_direction(score),
                 )
@@ -417,9 +415,25 @@ def defended(
                 "higher",
             )
 
-    title = f"Decaf against dropout and local differential privacy, {benchmark.name}"
-    panel, used = _panel(benchmark, sizes, read, arms=arms), (benchmark,)
-    return _study("figure14", title, "defended", used, panel, has_separate_arms=True, clip=clip)
+    title = f"Decaf against dropout and differential privacy, {benchmark.name}"
+    panel = _panel(
+        benchmark,
+        sizes,
+        read,
+        attacks=(STEPWISE_DECAF,),
+        arms=defended_arms(multipliers, clip),
+        batch=-(-(sizes[0].examples or benchmark.examples) // STEPS),
+    )
+    return _study(
+        "figure14",
+        title,
+        "defended",
+        (benchmark,),
+        panel,
+        has_separate_arms=True,
+        conclusions=defense_conclusions(AUDIT, multipliers),
+        clip=clip,
+    )
 
 
 def value_name(score: str) -> str:
