@@ -18,6 +18,8 @@ from overheard_studies.study import Conclusion, Study
 from overheard_studies.values import StoredValues
 from studies.tests.test_experiment import counting
 
+FIVE_PAPERS = {"deanonymization", "decaf", "flip", "shift", "whispers"}
+
 ABOVE = Conclusion("above", "It is above 0.3.", lambda *_: {"it": Estimate(0.5, 0.4, 0.6)})
 
 
@@ -135,6 +137,16 @@ def test_the_page_of_the_checkout_is_that_of_its_stored_values() -> None:
     experiments = of_papers(load_experiments(CHECKOUT / "studies" / "reproduced"))
     page = (CHECKOUT / "studies" / "conclusions.md").read_text("utf-8")
     assert page == conclusions_page(experiments), "run the command that the page names"
+
+
+def test_each_experiment_of_the_five_papers_is_stored_or_says_what_it_takes() -> None:
+    silent = [
+        one.name
+        for one in load_experiments(CHECKOUT / "studies" / "reproduced")
+        if one.name.partition("/")[0] in FIVE_PAPERS
+        and not (one.stored or one.study.hours or one.study.reason_not_run)
+    ]
+    assert silent == [], "run it, or state its hours or reason_not_run"
 
 
 def test_conclusions_of_papers_name_known_audits_and_need_five_runs() -> None:
