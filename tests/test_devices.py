@@ -18,7 +18,7 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update, Weights
 from overheard.core.parties import client
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.core.task import Task
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.distillation.methods.distribution_matching import (
@@ -151,6 +151,13 @@ def test_every_recipe_trains(recipe: str, build: BuildModel, engine: Engine) -> 
     check_training(
         build, task, replace(RECIPES[recipe], epochs=1), engine, is_corrected=recipe == "sgd"
     )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("build", [MLP, CONVOLUTIONS])
+def test_private_steps_train(build: BuildModel, engine: Engine) -> None:
+    private = replace(ONE_STEP, private_steps=PrivateSteps(0.5, 1.0, 3, "poisson"))
+    check_training(build, TABLE if build is MLP else IMAGES, private, engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

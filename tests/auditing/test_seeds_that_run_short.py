@@ -26,6 +26,7 @@ from overheard.data.partition.known_user_settings import KnownUserSettings
 from overheard.data.partition.schedule import DataShift
 from overheard.data.splits.iid import Iid
 from overheard.data.splits.quantity import Quantity
+from overheard.defenses.dp_sgd import DpSgd
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.learning.models.custom import Own
 from overheard.learning.models.logistic import Logistic
@@ -200,6 +201,16 @@ def test_a_client_with_a_single_example_is_refused_before_anything_trains(tmp_pa
     assert sizes[0] > 1
     assert later
     with pytest.raises(PlanError, match="batches of one example"):
+        audit_here(plan, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_dp_sgd_refuses_a_batch_norm_before_another_arm_trains(tmp_path: Path):
+    plan = plan_of(tmp_path, Iid(balanced=False), "none", 1)
+    training = {"model": Own(f"{__name__}:normalised"), "rounds": 1, "rate": 0.1, "batch": 10}
+    arms = (*plan.arms, ArmPlan(name="private", defenses=(DpSgd(),)))
+    plan = Plan.model_validate({**dict(plan), "training": training, "arms": arms})
+    with pytest.raises(PlanError, match=r"nn\.GroupNorm"):
         audit_here(plan, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

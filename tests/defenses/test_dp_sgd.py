@@ -11,15 +11,20 @@ from overheard.core.defense import LocalTraining, RunParameters
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.defenses.dp_sgd import DpSgd
+from overheard.defenses.local_dp import LocalDp
+from overheard.federation.run import record_defense
 from overheard.learning.example_gradients import example_gradients, flatten_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
+from overheard.simulation.simulation import run_simulation
+from overheard.simulation.update_norms import UpdateNorms
 from tests.learning.cases import MLP, TABLE, pool_of, start_of
+from tests.simulation.small_run import RECIPE, build, knowledge, server_view
 
 RUN = RunParameters(rounds=20, participation=1.0, epochs=3)
 
 
-@pytest.mark.parametrize(("noise", "batches"), [(0.7, 10), (1.0, 50), (4.0, 4)])
+@pytest.mark.parametrize(("noise", "batches"), [(1.0, 50), (4.0, 4)])
 def test_epsilon_of_poisson_batches_is_that_of_dp_accounting(noise: float, batches: int):
     distribution = pytest.importorskip(
         "dp_accounting.pld.privacy_loss_distribution"
@@ -45,6 +50,16 @@ def test_shuffled_batches_count_as_one_gaussian_an_epoch():
     promise = defense.promise(RUN)
     assert "epsilon 9.61 if one example of a user" in promise
     assert "shuffled, so not counted: one draw an epoch" in promise
+
+
+def test_a_manifest_has_the_steps_of_a_round():
+    mechanism = record_defense(DpSgd(batches=4), epochs=3).mechanism
+    assert mechanism is not None
+    assert (mechanism.steps, mechanism.record_rate) == (12, 0.25)
+    # A defense without sampled records draws its noise once a round.
+    other = record_defense(LocalDp(), epochs=3).mechanism
+    assert other is not None
+    assert other.steps == 1
 
 
 def test_without_noise_nothing_is_promised():
@@ -82,6 +97,17 @@ def test_updates_tell_less_of_members_with_more_noise():
     assert min(undefended, clipped) > 0.7
     assert 0.55 < little < clipped - 0.05
     assert much == pytest.approx(0.5, abs=0.06)
+
+
+def test_an_attacker_who_knows_it_trains_virtual_clients_with_its_noise():
+    def mean_norm(recipe: Recipe) -> float:
+        attacker = replace(knowledge(virtual=12), recipe=recipe)
+        simulation = run_simulation(server_view(1), attacker, (0,), (UpdateNorms(),))
+        return float(simulation.readings[UpdateNorms()].mean())
+
+    plain = LocalTraining(build, RECIPE)
+    noisy = DpSgd(noise_multiplier=16.0, batches=4).on_training(plain)
+    assert mean_norm(noisy.recipe) > 2 * mean_norm(plain.recipe)
 
 
 def pairs_in_order(above: Tensor, below: Tensor) -> float:

@@ -20,7 +20,7 @@ from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AuditProgram, RunSpec
 from overheard.auditing.run_records import simulated_run_record
 from overheard.auditing.simulate import build_federation, with_partition
-from overheard.federation.cohort import refuse_lone_examples
+from overheard.federation.cohort import refuse_untrainable
 from overheard.federation.derived_updates import derived_folder
 from overheard.federation.run import run_federations
 from overheard.findings.finding import ArmRun
@@ -160,8 +160,8 @@ def check_draws(program: AuditProgram, audit_inputs: AuditInputs) -> None:
         audit_inputs: the plan's data; it keeps what is drawn.
 
     Raises:
-        PlanError: if a seed has too few examples, an arm cannot be simulated, or a client would
-            train on batches that the model cannot train on.
+        PlanError: if a seed has too few examples, an arm cannot be simulated, or the model
+            cannot train on the batches of a client.
 
     """
     plan, dataset, resources = program.plan, audit_inputs.dataset, audit_inputs.resources
@@ -169,7 +169,7 @@ def check_draws(program: AuditProgram, audit_inputs: AuditInputs) -> None:
     for run in sorted(program.runs, key=lambda one: plan.seeds.index(one.seed)):
         partition = audit_inputs.partition(run.seed, run.kind)
         audit_inputs.for_attackers(run.seed)
-        refuse_lone_examples(
+        refuse_untrainable(
             build_federation(plan, run.arm, run.seed, partition, dataset, resources)
         )
 

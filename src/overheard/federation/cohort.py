@@ -7,20 +7,21 @@ import torch
 from overheard.core.algorithm.algorithm import AsyncSchedule
 from overheard.core.custom_code.defense_results import check_returned_examples
 from overheard.core.custom_code.guard import explain_failures
-from overheard.core.defense import Defense, DefenseContext, PreviousData
+from overheard.core.defense import Defense, DefenseContext, LocalTraining, PreviousData
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.parties import Party
 from overheard.federation.federation import Federation
 from overheard.federation.sampling import draw_copies, draw_epochs, draw_straggler_epochs
 from overheard.learning.architecture import needs_two_examples
 from overheard.learning.initialization import model_structure
-from overheard.learning.train import check_batches
+from overheard.learning.train import check_batches, check_private_steps
 from overheard.learning.training_job import ClientTask
 
 CLIENT_FAILED = "the client failed or was late"
 NO_EXAMPLES = "the client held no examples"
 ON_DATA = "it takes Examples and a DefenseContext and returns Examples"
-"""What this method of a defense must take and return."""
+ON_TRAINING = "it takes and returns a LocalTraining"
+"""What these methods of a defense must take and return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,27 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
     )
 
 
-def refuse_lone_examples(federation: Federation) -> None:
-    """Refuse a federation in which a client would train on batches of one example.
+def local_training(federation: Federation) -> LocalTraining:
+    """Return the model and the recipe of clients, with the changes of all defenses."""
+    recipe = federation.algorithm.local_recipe(federation.recipe)
+    training = LocalTraining(federation.build_model, recipe)
+    for defense in federation.defenses:
+        with explain_failures(f"defense {defense.name}: on_training", ON_TRAINING):
+            training = defense.on_training(training)
+    return training
+
+
+def refuse_untrainable(federation: Federation) -> None:
+    """Refuse a federation whose network cannot train on its batches.
 
     Raises:
-        PlanError: if there is one, and the network cannot train on so few examples.
+        PlanError: if a client would train on batches of one example, or by DP-SGD, and the
+            network cannot.
 
     """
+    training = local_training(federation)
+    if training.recipe.private_steps is not None:
+        check_private_steps(training.recipe, model_structure(training.build_model))
     held = (rows for in_round in federation.rows for rows in in_round)
     is_large = federation.recipe.batch > 1 and all(len(rows) != 1 for rows in held)
     if is_large or not needs_two_examples(model_structure(federation.build_model)):

@@ -11,7 +11,6 @@ from overheard.archive.tensor_files import is_finite
 from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
 from overheard.core.custom_code.defense_results import check_returned_update
 from overheard.core.custom_code.guard import explain_failures
-from overheard.core.defense import LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
     Broadcast,
@@ -22,7 +21,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe
-from overheard.federation.cohort import Cohort, defense_context, sample_cohort
+from overheard.federation.cohort import Cohort, defense_context, local_training, sample_cohort
 from overheard.federation.federation import Federation
 from overheard.federation.local_tensors import LocalTensors
 from overheard.federation.round_messages import RoundMessages
@@ -40,7 +39,6 @@ the last bits, and a resumed run may find less free memory."""
 COPIES_OF_WEIGHTS = 6
 """Copies of the weights per client: weights, gradients, two moments, scratch and update."""
 
-ON_TRAINING = "it takes and returns a LocalTraining"
 ON_UPDATE = "it takes an Update and a DefenseContext and returns an Update"
 
 LARGEST_CHUNK = 32
@@ -99,10 +97,7 @@ def run_round(sessions: Sequence[FederationRound], number: int) -> None:
     """
     cohorts = [_begin_round(session, number) for session in sessions]
     first = sessions[0].federation
-    training = LocalTraining(first.build_model, first.algorithm.local_recipe(first.recipe))
-    for defense in first.defenses:
-        with explain_failures(f"defense {defense.name}: on_training", ON_TRAINING):
-            training = defense.on_training(training)
+    training = local_training(first)
     trained = train_groups(
         training.build_model,
         [

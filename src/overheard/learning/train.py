@@ -150,7 +150,7 @@ def train_groups(
     )
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
     structure = model_structure(build_model)
-    _check_private(recipe, structure)
+    check_private_steps(recipe, structure)
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(structure, target)):
         if has_dropout(structure) and not _gains_from_stacking(structure, target):
             raise PlanError(
@@ -205,7 +205,7 @@ def check_batches(clients: Sequence[ClientTask], recipe: Recipe) -> None:
             )
 
 
-def _check_private(recipe: Recipe, model: nn.Module) -> None:
+def check_private_steps(recipe: Recipe, model: nn.Module) -> None:
     """Refuse DP-SGD for a network whose changes its clipped gradients do not cover.
 
     Raises:
