@@ -32,7 +32,7 @@ overheard reproduce --report --out studies/reproduced --markdown studies/conclus
 Each conclusion was stated as code: a statistic, the side of a margin on which it must lie, and
 the audits. It holds here if the 95 % interval over at least five runs lies on the paper's side
 of the margin. It does not hold here if the interval lies on the other side. Otherwise it is
-undecided. The size says how much was run: "full" is the paper's size, "own size" a smaller one.
+undecided. The size says how much was run: "full" is the paper's size, "own size" another one.
 A commit that ends with "-dirty" was changed before the run.
 """
 

@@ -496,7 +496,7 @@ class Study:
             portion.seeds if measurements else (),
             self._describe_portion(audits, all_plans, measurements),
             resources.device,
-            _spent(folder, begun),
+            _spent(folder, begun, audits.values()),
         )
         page = ExperimentPage(
             self.name,
@@ -532,8 +532,12 @@ class Study:
         )
 
 
-def _spent(folder: Path, begun: float | None) -> float | None:
-    """Return the CPU seconds since `begun`, and those of earlier commands in a folder."""
+def _spent(folder: Path, begun: float | None, audits: Iterable[Audit]) -> float | None:
+    """Return the CPU seconds since `begun`, and those of earlier commands in a folder.
+
+    They are at least those that the runs of the audits took to train, as commands that were
+    interrupted are not counted.
+    """
     now, earlier = core_seconds(), 0.0
     if now is None or begun is None:
         return None
@@ -543,7 +547,9 @@ def _spent(folder: Path, begun: float | None) -> float | None:
         how_run = None  # The first command, or the file is damaged and will be replaced.
     if how_run is not None and how_run.core_seconds is not None:
         earlier = how_run.core_seconds
-    return round(earlier + now - begun, 1)
+    trained = [run.seconds for one in audits for run in one.arms if run.seconds is not None]
+    least = sum(one.cores or 0.0 for one in trained)
+    return round(max(earlier + now - begun, least), 1)
 
 
 @final
