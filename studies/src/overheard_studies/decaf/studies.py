@@ -45,7 +45,7 @@ from overheard_studies.decaf.published import (
     published_tables,
     score_published_claim,
 )
-from overheard_studies.decaf.search import search
+from overheard_studies.decaf.search import chosen_settings, search
 from overheard_studies.decaf.setting import (
     ATTACK,
     BENCHMARKS,
@@ -509,6 +509,7 @@ def _studies() -> Iterator[Study]:
     yield growing_rows()
     yield cost()
     yield search()
+    yield chosen_settings()
 
 
 PAPER = Paper(
