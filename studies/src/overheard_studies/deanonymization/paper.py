@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from overheard_studies.deanonymization.conclusions import with_conclusions
-from overheard_studies.deanonymization.defended import defended
+from overheard_studies.deanonymization.defended import LARGE, REDUCED_LARGE, defended
 from overheard_studies.deanonymization.other_claims import attributes, cross_modal
 from overheard_studies.deanonymization.run_studies import (
     known_count,
@@ -79,6 +79,7 @@ def _studies() -> tuple[Study, ...]:
         stages(),
         bias(),
         defended(),
+        defended(LARGE, REDUCED_LARGE, "figure12_large"),
     )
     return tuple(
         replace(with_conclusions(one), paper_size=PAPER_SIZE, hours=HOURS.get(one.name, 0.0))
