@@ -74,7 +74,7 @@ FACTORS = {"true": 1.0, "threefold": 3.0, "a third": 1 / 3}
 """The number that they report, over the one they have."""
 
 SEEDS = (11, 12, 13, 14, 15)
-"""Readings and limits of the doubt were chosen with the seeds 1 to 3."""
+"""Readings and limits of the doubt were chosen with the seeds 1 and 2."""
 
 
 def _plan(kind: str, recipe: Recipe, seed: int) -> Plan:
