@@ -265,16 +265,9 @@ def reproduce(
       overheard reproduce --report
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    if [experiment is not None, all_of_them, report].count(True) != 1:
-        raise UsageError("Give one experiment, or --all, or --report.")
-    if markdown is not None and not report:
-        raise UsageError("--markdown belongs to --report.")
-    if report and (quick or rerun or seed is not None or runs is not None):
-        raise UsageError(
-            "--report runs nothing: leave out --quick, --runs, --seed and --rerun."
-        )
-    if seed is not None and runs is not None:
-        raise UsageError("Give --seed or --runs, not both.")
+    _check_reproduction(
+        experiment, all_of_them, report, markdown is not None, quick or rerun, seed, runs
+    )
     if (only or arm) and experiment is None:
         raise UsageError("--only and --arm select parts of one experiment: name it.")
     if not report:
@@ -293,6 +286,28 @@ def reproduce(
         studies.write_report_of_all(out, markdown, quiet)
     else:
         studies.reproduce_all(out, quick, seeds, rerun, resources, quiet)
+
+
+def _check_reproduction(
+    experiment: str | None,
+    all_of_them: bool,
+    report: bool,
+    writes_markdown: bool,
+    changes_runs: bool,
+    seed: int | None,
+    runs: int | None,
+) -> None:
+    """Refuse options of `reproduce` that contradict each other."""
+    if [experiment is not None, all_of_them, report].count(True) != 1:
+        raise UsageError("Give one experiment, or --all, or --report.")
+    if writes_markdown and not report:
+        raise UsageError("--markdown belongs to --report.")
+    if report and (changes_runs or seed is not None or runs is not None):
+        raise UsageError(
+            "--report runs nothing: leave out --quick, --runs, --seed and --rerun."
+        )
+    if seed is not None and runs is not None:
+        raise UsageError("Give --seed or --runs, not both.")
 
 
 @app.command("list")

@@ -66,4 +66,4 @@ def test_reordering_permutes_true_and_claimed_shares() -> None:
 
 def test_accuracies_are_fractions() -> None:
     assert published_accuracies()["no defense"] == pytest.approx(0.9879)
-    assert published_accuracies()["local DP 16"] == pytest.approx(0.589)
+    assert published_accuracies()["DP-SGD 16"] == pytest.approx(0.589)

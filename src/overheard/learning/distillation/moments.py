@@ -16,8 +16,8 @@ DistillationOptimizer = Literal["adam", "adam_softplus", "sgd"]
 """Update rules of synthetic data.
 
 "adam_softplus" is that of the public code of dataset distillation (Wang et al. 2018,
-github.com/ssnl/dataset-distillation, `train_distilled_image.py`): Adam with a first beta of
-0.5, and learning rates that are the softplus of what is optimized, so they stay positive.
+github.com/ssnl/dataset-distillation): Adam with a first beta of 0.5, and learning rates that
+are the softplus of what is optimized, so they stay positive.
 """
 
 SOFTPLUS_FIRST_BETA = 0.5
