@@ -32,6 +32,7 @@ from overheard.cli.options import (
     FollowWindowOption,
     JsonOption,
     ListedKind,
+    MarkdownOption,
     MaxUnpackedOption,
     MlflowOption,
     NoCodeOption,
@@ -223,12 +224,7 @@ def reproduce(
             "which conclusions of the papers hold.",
         ),
     ] = False,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(
-            "--markdown", help="With --report: write the conclusions to this file, too."
-        ),
-    ] = None,
+    markdown: MarkdownOption = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),

@@ -103,6 +103,10 @@ ArmOption = Annotated[
         "arms of the output folder stay. A wrong name lists all names.",
     ),
 ]
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option("--markdown", help="With --report: write the conclusions to this file, too."),
+]
 RunsOption = Annotated[
     int | None,
     typer.Option(
