@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 from unittest.mock import patch
@@ -159,7 +160,10 @@ def audit_null(federation: Federation, number: int) -> list[NullVerdict]:
     # Honest updates are those of the product; noise takes their place where clients train.
     changed: AbstractContextManager[object] = nullcontext()
     if federation.null == "noise":
-        changed = patch("overheard.federation.round.train_groups", _send_noise)
+        generator = Seed(number).child("noise", federation.name).generator()
+        changed = patch(
+            "overheard.federation.round.train_groups", partial(_send_noise, generator)
+        )
     with tempfile.TemporaryDirectory(prefix="nulls-") as folder, changed:
         stated = tomli_w.dumps(_plan_of(federation, number, Path(folder)))
         plan = parse_plan(stated, federation.name)
@@ -172,13 +176,18 @@ def audit_null(federation: Federation, number: int) -> list[NullVerdict]:
 
 
 def _send_noise(
-    build_model: object, groups: Sequence[TrainingGroup], recipe: object, **settings: Any
+    generator: torch.Generator,
+    build_model: object,
+    groups: Sequence[TrainingGroup],
+    recipe: object,
+    **settings: object,
 ) -> Iterator[ClientResult]:
-    """Yield updates of noise alone, with equal losses, in place of trained ones."""
+    """Yield updates of noise alone, with equal losses, in place of trained ones.
+
+    Controls have the seeds of their run. A generator for the audit gives them other noise.
+    """
     for group in groups:
         for client in group.clients:
-            seed = group.seed.child("noise", int(settings["round"]), client.name)
-            generator = seed.generator()
             delta = {
                 name: NOISE * torch.randn(tensor.shape, generator=generator)
                 for name, tensor in group.start.items()
