@@ -148,6 +148,18 @@ class Mechanism(Settings):
         return "replace-one" if self.moves >= 2 else "add-or-remove"
 
     @property
+    def relation_words(self) -> str:
+        """How neighboring data sets differ, in words that follow the unit of privacy.
+
+        Shuffled batches of equal size move other records if one is taken out, so two batches
+        may differ. One batch alone differs if nothing takes its place.
+        """
+        words = RELATIONS[self.relation]
+        if self.record_sampling == "shuffled" and self.relation == "add-or-remove":
+            return f"{words} (its place in the batches stays empty)"
+        return words
+
+    @property
     def flaw(self) -> str:
         """Why the mechanism guarantees nothing to anybody; "" = no flaw is known."""
         if self.bounded_at is None:

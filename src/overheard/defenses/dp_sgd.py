@@ -42,7 +42,9 @@ class DpSgd(Defense):
         batches: steps of an epoch, so that a step has 1 / batches of a client's examples.
         sampling: how the batches of an epoch are drawn: "poisson", each example by itself with
             probability 1 / batches, or "shuffled", each example once an epoch, for which
-            epsilon has no amplification by sampling.
+            epsilon has no amplification by sampling. Shuffled batches have about equal sizes,
+            so the promise is for an example whose place in its batch stays empty if it is
+            removed, and not for batches that close the gap with other examples.
 
     """
 
@@ -109,7 +111,7 @@ class DpSgd(Defense):
         else:
             epsilons = (
                 f"epsilon {format_epsilon(removed.recomputed.pld)} if one example of a user (a "
-                "client) is added or removed, "
+                f"client) is {mechanism.relation_words}, "
                 f"{format_epsilon(replaced.recomputed.pld)} if it is replaced by another"
             )
         is_poisson = self.sampling == "poisson"

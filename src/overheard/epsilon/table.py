@@ -9,7 +9,6 @@ from overheard.core.mechanism import (
     CLIENT_SAMPLINGS,
     MEANINGLESS_EPSILON,
     RECORD_SAMPLINGS,
-    RELATIONS,
     UNITS,
     Mechanism,
 )
@@ -261,7 +260,7 @@ def _mechanism(line: EpsilonResult) -> str:
         f"{make_printable(name)}: Gaussian, noise multiplier {mechanism.noise_multiplier:g}, "
         "added by "
         f"the {mechanism.noised_at}; clip {mechanism.clip:g}, enforced by {clips}; covers "
-        f"{UNITS[mechanism.unit]}, {RELATIONS[mechanism.relation]}; {run.rounds_text}{steps}, "
+        f"{UNITS[mechanism.unit]}, {mechanism.relation_words}; {run.rounds_text}{steps}, "
         f"{_sampling_words(mechanism, run)}, delta {mechanism.delta:g}"
     )
 
