@@ -103,12 +103,14 @@ class NullVerdict:
         question: the name of the question.
         verdict: the verdict.
         is_tested: whether it might have been a false "leaks".
+        p_value: its p-value; 1 where claims about all targets are alike.
 
     """
 
     question: str
     verdict: str
     is_tested: bool
+    p_value: float
 
 
 def federations() -> Iterator[Federation]:
@@ -169,7 +171,12 @@ def audit_null(federation: Federation, number: int) -> list[NullVerdict]:
         plan = parse_plan(stated, federation.name)
         made = audit(plan, Path(folder) / "audit", resources=Resources(device="cpu", workers=1))
     return [
-        NullVerdict(one.question, one.judgement.verdict, one.judgement.is_tested)
+        NullVerdict(
+            one.question,
+            one.judgement.verdict,
+            one.judgement.is_tested,
+            one.judgement.p_value,
+        )
         for arm in made.arm_results
         for one in arm.threat_results
     ]
