@@ -6,18 +6,23 @@ import pytest
 import torch
 from torch import Tensor
 
+from overheard.auditing.run_records import planned_defenses
 from overheard.core.accounting.accountant import account_mechanism
 from overheard.core.defense import LocalTraining, RunParameters
+from overheard.core.mechanism import REPEATED_EXAMPLES
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
+from overheard.defenses.class_balanced import ClassBalanced
 from overheard.defenses.dp_sgd import DpSgd
 from overheard.defenses.local_dp import LocalDp
 from overheard.federation.run import record_defense
 from overheard.learning.example_gradients import example_gradients, flatten_weights
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
+from overheard.plans.plan import ArmPlan
 from overheard.simulation.simulation import run_simulation
 from overheard.simulation.update_norms import UpdateNorms
+from tests.auditing.plans import TINY
 from tests.learning.cases import MLP, TABLE, pool_of, start_of
 from tests.simulation.small_run import RECIPE, build, knowledge, server_view
 
@@ -64,6 +69,20 @@ def test_a_manifest_has_the_steps_of_a_round():
     other = record_defense(LocalDp(), epochs=3).mechanism
     assert other is not None
     assert other.steps == 1
+
+
+def test_nothing_is_promised_beside_a_defense_that_repeats_examples():
+    assert ClassBalanced.repeats_examples
+    arm = ArmPlan(name="both", defenses=(DpSgd(), ClassBalanced()))
+    stated, _ = planned_defenses(TINY, arm)
+    assert stated.promise.startswith(f"epsilon not computed ({REPEATED_EXAMPLES})")
+    assert stated.accounted is not None
+    assert stated.accounted.recomputed is None
+    run = replace(RUN, repeats_examples=True)
+    assert "epsilon not computed" not in LocalDp().promise(run)
+    recorded = record_defense(DpSgd(), epochs=1, repeats_examples=True).mechanism
+    assert recorded is not None
+    assert account_mechanism(recorded, RUN).recomputed is None
 
 
 def test_without_noise_nothing_is_promised():

@@ -124,6 +124,7 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
         sampling_rate(plan.data.clients, share, sampling),
         sampling,
         epochs=plan.training.possible_epochs[-1],
+        repeats_examples=any(one.repeats_examples for one in arm.defenses),
     )
     records = [_defense_record(one, promised) for one in arm.defenses]
     if arm.distillation is not None:
@@ -209,12 +210,14 @@ def _account_recorded(mechanism: Mechanism, run: RunParameters) -> AccountedMech
 
 def _defense_record(defense: Defense, run: RunParameters) -> ArmDefense:
     mechanism = defense.mechanism()
+    if mechanism is not None:
+        mechanism = mechanism.in_round(run.epochs, repeats_examples=run.repeats_examples)
     return ArmDefense(
         repr(defense),
         defense.enforced_at,
         defense.switched_off_by,
         defense.promise(run),
-        None if mechanism is None else account_mechanism(mechanism.in_round(run.epochs), run),
+        None if mechanism is None else account_mechanism(mechanism, run),
     )
 
 

@@ -95,6 +95,7 @@ class RunParameters(Settings):
         recorded: number of rounds asked of clients in an incomplete recording; None = all.
         is_open: whether more rounds than `rounds` may follow, as nobody stated the end.
         epochs: the most epochs for which a client trains in a round.
+        repeats_examples: whether a defense of the data may repeat examples.
 
     """
 
@@ -106,6 +107,7 @@ class RunParameters(Settings):
     recorded: int | None = None
     is_open: bool = False
     epochs: Positive = 1
+    repeats_examples: bool = False
 
     @property
     def samples_clients(self) -> bool:
@@ -135,6 +137,8 @@ class Defense(Settings):
     """Which party could skip the defense without being noticed."""
     changes_training: ClassVar[frozenset[TrainingPart]] = frozenset()
     """The parts of local training that `on_training` changes."""
+    repeats_examples: ClassVar[bool] = False
+    """True if `on_data` may return an example of the client several times."""
     masks_updates: ClassVar[bool] = False
     """True if only the sender can read its update; others can read the aggregate alone."""
 

@@ -76,6 +76,11 @@ UNENFORCED_SENSITIVITY = (
 )
 """The flaw of a mechanism without enforced clipping: no amount of noise protects then."""
 
+REPEATED_EXAMPLES = (
+    "a defense of the data repeats examples, so clipping does not bound what one of them adds"
+)
+"""Why no accounting covers noise for one record if its data are repeated."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -166,16 +171,18 @@ class Mechanism(Settings):
             return UNENFORCED_SENSITIVITY
         return "" if self.noise_multiplier > 0 else "it adds no noise"
 
-    def in_round(self, epochs: int) -> "Mechanism":
+    def in_round(self, epochs: int, *, repeats_examples: bool = False) -> "Mechanism":
         """Return the mechanism of a round, given that of an epoch if it samples records.
 
         Args:
             epochs: the most epochs of a client in a round.
+            repeats_examples: whether a defense of the data may repeat examples.
 
         """
         if self.record_sampling is None:
             return self
-        return replace(self, steps=self.steps * epochs)
+        unproven = self.unproven or (REPEATED_EXAMPLES if repeats_examples else "")
+        return replace(self, steps=self.steps * epochs, unproven=unproven)
 
     def covers(self, observers: tuple[Party, ...]) -> bool:
         """Return whether colluding observers read only noised values.

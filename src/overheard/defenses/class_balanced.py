@@ -33,6 +33,7 @@ class ClassBalanced(Defense):
     )
     enforced_at: ClassVar[Site] = "client"
     switched_off_by: ClassVar[str] = "each client, for itself"
+    repeats_examples: ClassVar[bool] = True
 
     def on_data(self, data: Examples, context: DefenseContext) -> Examples:
         """Draw the balanced set, class by class, by the context's seed.

@@ -27,10 +27,10 @@ class DpSgd(Defense):
     The unit of privacy is one example of a client, not all its data: what many of its examples
     have in common, such as their labels, is not hidden. Epsilon grows with rounds, epochs and
     batches. `Update.examples` and `Update.metrics` are sent in the clear, and the promise takes
-    the number of examples as public. A defense that acts on data before may use an example
-    several times in an epoch, as `class_balanced` does; then the promise does not hold. A model
-    with a batch norm is refused, because examples of a batch then have no gradients of their
-    own. Recurrent networks and embeddings take one pass for each example, so they are slow.
+    the number of examples as public. There is no promise beside a defense that repeats examples
+    (`Defense.repeats_examples`), as `class_balanced` does. A model with a batch norm is
+    refused, because examples of a batch then have no gradients of their own. Recurrent networks
+    and embeddings take one pass for each example, so they are slow.
 
     The noise is floating-point and comes from a seeded generator, which suits an audit but not
     production (Mironov 2012).
@@ -103,7 +103,7 @@ class DpSgd(Defense):
                 f"clipping of each example's gradient only (clip {self.clip:g}): no formal "
                 "promise (epsilon infinite)"
             )
-        mechanism = self.mechanism().in_round(run.epochs)
+        mechanism = self.mechanism().in_round(run.epochs, repeats_examples=run.repeats_examples)
         removed = account_mechanism(mechanism, run)
         replaced = account_mechanism(replace(mechanism, moves=2.0), run)
         if removed.recomputed is None or replaced.recomputed is None:

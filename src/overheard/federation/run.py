@@ -252,7 +252,12 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
         model=federation.model,
         recipe=federation.recipe,
         defenses=tuple(
-            record_defense(defense, federation.most_epochs) for defense in federation.defenses
+            record_defense(
+                defense,
+                federation.most_epochs,
+                repeats_examples=any(one.repeats_examples for one in federation.defenses),
+            )
+            for defense in federation.defenses
         ),
         parties=(SERVER, *federation.clients),
         rounds=federation.rounds,
@@ -265,15 +270,26 @@ def build_manifest(federation: Federation, data: str) -> Manifest:
     )
 
 
-def record_defense(defense: Defense, epochs: int) -> DefenseRecord:
-    """Return the manifest entry of a defense, given the most epochs of a client in a round."""
+def record_defense(
+    defense: Defense, epochs: int, *, repeats_examples: bool = False
+) -> DefenseRecord:
+    """Return the manifest entry of a defense.
+
+    Args:
+        defense: with its settings.
+        epochs: the most epochs of a client in a round.
+        repeats_examples: whether a defense of the data may repeat examples.
+
+    """
     mechanism = defense.mechanism()
+    if mechanism is not None:
+        mechanism = mechanism.in_round(epochs, repeats_examples=repeats_examples)
     return DefenseRecord(
         defense.name,
         repr(defense),
         defense.enforced_at,
         defense.switched_off_by,
-        None if mechanism is None else mechanism.in_round(epochs),
+        mechanism,
     )
 
 
