@@ -58,6 +58,7 @@ def test_shuffled_batches_count_as_one_gaussian_an_epoch():
     removed = f"epsilon 9.61 if one example of a user (a client) is added or removed {place},"
     assert removed in promise
     assert place not in DpSgd().promise(RUN)
+    assert "Several examples, such as parts of one text, are not covered together" in promise
     assert "shuffled, so not counted: one draw an epoch" in promise
 
 

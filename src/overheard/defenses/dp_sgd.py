@@ -122,5 +122,6 @@ class DpSgd(Defense):
             f"{self.noise_multiplier:g}, sampling rate 1/{self.batches} ({sampling}), "
             f"{mechanism.steps} steps a round, {run.rounds} rounds, accountant dp-accounting "
             f"{'PLD' if is_poisson else 'closed form'}. The client takes part in every round. "
+            "Several examples, such as parts of one text, are not covered together. "
             "Example counts and metrics stay in clear text and are not covered"
         )
