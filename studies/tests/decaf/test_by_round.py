@@ -54,5 +54,5 @@ def test_data_sets_that_are_missing_do_not_stop_the_others(
         on_step=None,
     )
     # 2 rounds, 3 distances, and one line on what was not measured.
-    assert len(run) == 7
+    assert sum(not one.name.startswith("reading_") for one in run) == 7
     assert run[-1].name == "fer2013_not_measured"

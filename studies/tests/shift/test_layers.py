@@ -21,8 +21,8 @@ def test_every_layer_is_measured_and_drawn(
     values = layers(replace(tiny, reduced=size)).run(
         tmp_path, quick=True, resources=resources, on_step=None
     )
-    # Three kinds by four layers by six values, and three statements.
-    assert len(values) == 3 * 4 * 6 + 3
+    # Three kinds by four layers by seven values, and three statements.
+    assert len(values) == 3 * 4 * 7 + 3
     # One run has no interval, so no statement is decided.
     assert {one.value for one in values if one.name.startswith("reading_")} == {None}
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")

@@ -70,6 +70,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         "6.1.1, profile prior"
     )
     quick_settings: ClassVar = {"steps": 20}
+    accurate_settings: ClassVar = {"steps": 1_000}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

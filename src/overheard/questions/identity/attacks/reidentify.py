@@ -186,6 +186,7 @@ class ReidentifyMlp(UpdateClassifier):
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1, eq. 5"
     )
     quick_settings: ClassVar = {"steps": 100}
+    accurate_settings: ClassVar = {"steps": 1_000}
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -236,6 +237,7 @@ class ReidentifyJointly(UpdateClassifier):
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
     )
     quick_settings: ClassVar = {"steps": 100}
+    accurate_settings: ClassVar = {"steps": 1_000}
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
