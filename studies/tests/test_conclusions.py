@@ -7,14 +7,15 @@ import pytest
 
 from overheard.findings.audit import Audit
 from overheard.statistics.estimate import Estimate
-from overheard_studies.conclusions import conclusions_page, judge_stored, of_papers
+from overheard_studies.conclusion import Conclusion
+from overheard_studies.conclusions_page import conclusions_page, judge_stored, of_papers
 from overheard_studies.decaf.setting import DecafBenchmark
 from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.how_run import CHECKOUT, HowRun
 from overheard_studies.pages.experiment_page import PaperStatement, State
 from overheard_studies.reproduce import find_papers
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Study
+from overheard_studies.study import Study
 from overheard_studies.values import StoredValues
 from studies.tests.test_experiment import counting
 

@@ -13,7 +13,7 @@ from overheard.cli.list_entries import ListEntry
 from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
 from overheard.disk.writing import write_text
-from overheard_studies.conclusions import (
+from overheard_studies.conclusions_page import (
     STATES,
     conclusion_counts,
     conclusions_page,

@@ -12,7 +12,7 @@ from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
 from overheard.statistics.estimate import Estimate
-from overheard_studies.conclusions import conclusion_counts, conclusions_table, of_papers
+from overheard_studies.conclusions_page import conclusion_counts, conclusions_table, of_papers
 from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.pages.published_chart import PublishedPoint, published_chart
 from overheard_studies.pages.reproductions_page import ExperimentSummary, reproductions_page

@@ -8,6 +8,7 @@ import numpy as np
 from overheard.core.scorer import Better
 from overheard.statistics.estimate import Estimate, convert_estimate
 from overheard.statistics.run_means import estimate_gain
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.estimates import (
     FindingFilter,
     mean_guess_score,
@@ -16,8 +17,8 @@ from overheard_studies.estimates import (
 )
 from overheard_studies.plan_files import read_panels
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, PanelRun, Paper, Study, Values
-from overheard_studies.values import Published, ReproducedValue
+from overheard_studies.study import PanelRun, Paper, Study
+from overheard_studies.values import Published, ReproducedValue, Values
 
 PUBLISHED = Published("protocols")
 

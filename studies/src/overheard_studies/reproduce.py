@@ -14,7 +14,8 @@ from overheard_studies.flip import paper as flip
 from overheard_studies.measurements import paper as measurements
 from overheard_studies.portion import Portion
 from overheard_studies.shift import paper as shift
-from overheard_studies.study import Paper, Study, Values
+from overheard_studies.study import Paper, Study
+from overheard_studies.values import Values
 from overheard_studies.whispers import studies as whispers
 
 

@@ -54,6 +54,9 @@ class ReproducedValue:
     better: Better | None
 
 
+Values = Sequence[ReproducedValue]
+
+
 def make_value(
     name: str,
     setting: str,

@@ -10,9 +10,10 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.core.errors import PlanError
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.portion import Portion
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study
+from overheard_studies.study import Measurement, MeasurementRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
 RESOURCES = Resources(engine="sequential")

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import all_hold, any_holds, is_above, negate
 from overheard_studies.shift.measured import (
     OUTLIER_DEVIATION,
     Divergence,
@@ -13,7 +14,6 @@ from overheard_studies.shift.measured import (
     subtract_runs,
 )
 from overheard_studies.shift.setting import LOSS
-from overheard_studies.study import all_hold, any_holds, is_above, negate
 
 STRAIGHT = {number: float(number) for number in range(6)}
 

@@ -16,13 +16,11 @@ from overheard.questions.identity.statistics.ranking import (
     precision_by_user,
 )
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion, FindStatistics, Statistics, named
 from overheard_studies.deanonymization.measures import mean_over_seeds
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Study, Values
-
-Statistics = Mapping[str, Estimate | None]
-
-Find = Callable[[StudyRuns, Values], Statistics]
+from overheard_studies.study import Study
+from overheard_studies.values import Values
 
 # Any: each attack has its own claim type.
 Pick = Callable[[Attack[Any]], bool]
@@ -119,22 +117,9 @@ def ratio(one: ByRun, other: ByRun) -> Estimate | None:
     return mean_over_seeds(found) if found else None
 
 
-def named(*names: str) -> Find:
-    """Return values of the study by their names."""
-
-    def find(runs: StudyRuns, values: Values) -> Statistics:
-        by_name = {one.name: one for one in values}
-        return {
-            name: None
-            if (one := by_name.get(name)) is None or one.value is None
-            else Estimate(one.value, one.low, one.high)
-            for name in names
-        }
-
-    return find
-
-
-def each(audits: Sequence[str], measure: Callable[[StudyRuns, str], Estimate | None]) -> Find:
+def each(
+    audits: Sequence[str], measure: Callable[[StudyRuns, str], Estimate | None]
+) -> FindStatistics:
     """Return one statistic for each audit."""
     return lambda runs, values: {audit: measure(runs, audit) for audit in audits}
 

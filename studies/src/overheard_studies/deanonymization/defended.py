@@ -42,8 +42,8 @@ from overheard_studies.deanonymization.setting import (
     describe_setting,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Panel, PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue
+from overheard_studies.study import Panel, PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values
 
 PRIOR_CHUNKS = 4
 """Chunks into which the adaptive published attack splits a prior; each draws its own mode. The

@@ -61,8 +61,8 @@ from overheard_studies.deanonymization.setting import (
     find_scenario,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue, tabulate_values
+from overheard_studies.study import PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values, tabulate_values
 
 Scenarios = tuple[IdentityScenario, ...]
 

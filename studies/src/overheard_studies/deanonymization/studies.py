@@ -42,8 +42,8 @@ from overheard_studies.deanonymization.setting import (
     find_scenario,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Panel, PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue
+from overheard_studies.study import Panel, PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values
 
 Scenarios = tuple[IdentityScenario, ...]
 

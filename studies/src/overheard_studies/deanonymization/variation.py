@@ -47,8 +47,8 @@ from overheard_studies.deanonymization.setting import (
     IdentityScenario,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value, tabulate_values
+from overheard_studies.study import PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value, tabulate_values
 
 MAX_EXAMPLES = 100
 """Largest number of examples of a user, and of others, in the distances."""

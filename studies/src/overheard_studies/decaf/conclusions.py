@@ -23,6 +23,7 @@ from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.scorer.label_shares import LabelSharesScorer
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion, Statistics
 from overheard_studies.decaf.setting import ATTACK, DISTANCES, DecafBenchmark
 from overheard_studies.estimates import (
     FindingFilter,
@@ -31,12 +32,9 @@ from overheard_studies.estimates import (
     select_findings,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Values
 
 ByRun = Mapping[int, float]
 """One number a run, by its seed."""
-
-Statistics = Mapping[str, Estimate | None]
 
 AVERAGED_ROUNDS = 15
 """Largest number of rounds that figure 6 (d) averages."""
@@ -110,17 +108,6 @@ def combine(compute: Callable[..., float], *runs: ByRun) -> ByRun:
 def difference(first: ByRun, second: ByRun, factor: float = 1.0) -> Estimate:
     """Return the mean over runs of the first less a multiple of the second."""
     return over_runs(combine(lambda one, other: one - factor * other, first, second))
-
-
-def measured(names: Sequence[str], runs: StudyRuns, values: Values) -> Statistics:
-    """Return values of measurements as statistics; None for one that was left out."""
-    known = {one.name: one for one in values}
-    return {
-        name: Estimate(one.value, one.low, one.high)
-        if (one := known.get(name)) and one.value is not None
-        else None
-        for name in names
-    }
 
 
 def random_guess(true: Sequence[float], distance: str) -> float:

@@ -10,16 +10,15 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.plans.plan import UNDEFENDED, ArmPlan
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import Decaf
+from overheard_studies.conclusion import Conclusion, Statistics
 from overheard_studies.decaf.conclusions import (
     ALL_CLASSES,
     NULL_CLASSES,
     ByRun,
-    Statistics,
     difference,
     run_means,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion
 
 STEPS = 10
 """Steps of a user in a round, in all arms."""

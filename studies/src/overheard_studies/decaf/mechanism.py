@@ -16,10 +16,9 @@ from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.decaf import train_gradient_bases
+from overheard_studies.conclusion import Conclusion, Statistics, named
 from overheard_studies.decaf.conclusions import (
-    Statistics,
     difference,
-    measured,
     over_runs,
     run_means,
 )
@@ -35,14 +34,7 @@ from overheard_studies.decaf.setting import (
 )
 from overheard_studies.decaf.trained import train
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import (
-    Conclusion,
-    Measurement,
-    MeasurementRun,
-    Panel,
-    PanelRun,
-    Study,
-)
+from overheard_studies.study import Measurement, MeasurementRun, Panel, PanelRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
 HELD = (2, 3, 6, 7, 9)
@@ -108,7 +100,7 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
                 "own",
                 "the corresponding group of neurons has positive gradient changes when we "
                 "train the model only with data from a single class",
-                partial(measured, ["relu_own"]),
+                named("relu_own"),
                 margin=0.9,
                 words="share of trained classes whose row grows somewhere",
             ),
@@ -116,7 +108,7 @@ def growing_rows(benchmark: DecafBenchmark = MNIST) -> Study:
                 "null",
                 "there are no positive changes in the gradient of neurons at the "
                 "corresponding neuron positions of these null classes",
-                partial(measured, ["relu_other", "relu_null"]),
+                named("relu_other", "relu_null"),
                 "below",
                 0.05,
                 words="share of null classes whose row grows somewhere",
@@ -202,7 +194,7 @@ def cost(data_sets: Mapping[str, tuple[DecafBenchmark, Sequence[float]]] = COSTS
             Conclusion(
                 "small",
                 "the Decaf latency is small",
-                partial(measured, [f"{key}_share" for key in data_sets]),
+                named(*(f"{key}_share" for key in data_sets)),
                 "below",
                 0.25,
                 words="the attack's time by that of local training (published: 0.18 and 0.13)",

@@ -21,7 +21,8 @@ from overheard.core.seeds import Seed
 from overheard.learning.model import Model
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.questions.label_shares.attacks.decaf import Decaf, train_gradient_bases
-from overheard_studies.decaf.conclusions import Statistics, measured, over_runs
+from overheard_studies.conclusion import Conclusion, named
+from overheard_studies.decaf.conclusions import over_runs
 from overheard_studies.decaf.published import (
     PUBLISHED,
     mean_published_score,
@@ -36,8 +37,7 @@ from overheard_studies.decaf.setting import (
     build_plan,
 )
 from overheard_studies.decaf.trained import TrainedFederation, train
-from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
+from overheard_studies.study import Measurement, MeasurementRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
 TUNING_SEED = 100
@@ -319,13 +319,6 @@ def chosen_settings(
         benchmark: data set and users.
 
     """
-
-    def fits(key: str, runs: StudyRuns, values: Values) -> Statistics:
-        return measured([f"{key}_{table}_mismatch" for table in TABLES], runs, values)
-
-    def order(runs: StudyRuns, values: Values) -> Statistics:
-        return measured([f"{key}_null_removal_matters_more" for key in chosen], runs, values)
-
     return Study(
         "chosen_settings",
         "Tables III, XIV and XV in the settings that the search chose, in other runs",
@@ -339,7 +332,7 @@ def chosen_settings(
                 Conclusion(
                     f"{key}_fits",
                     f"Tables III, XIV and XV are of one setting: here the one chosen by {key}",
-                    partial(fits, key),
+                    named(*(f"{key}_{table}_mismatch" for table in TABLES)),
                     "below",
                     FIT,
                     words="mean over users of the difference from the published L1",
@@ -349,7 +342,7 @@ def chosen_settings(
             Conclusion(
                 "null_removal_matters_more",
                 "Table XIV has larger distances than Table XV",
-                order,
+                named(*(f"{key}_null_removal_matters_more" for key in chosen)),
                 words="mean L1 without null removal less that without calibrator "
                 "(published: 0.09)",
             ),

@@ -15,6 +15,7 @@ from overheard.plans.plugin_field import plugin_label
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.decaf import Decaf
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.decaf.conclusions import (
     AUXILIARY_CONCLUSIONS,
     AVERAGED_ROUNDS,
@@ -69,7 +70,7 @@ from overheard_studies.estimates import (
     mean_score,
     mean_score_over_rounds,
 )
-from overheard_studies.study import Conclusion, Panel, PanelRun, Paper, Read, Study
+from overheard_studies.study import Panel, PanelRun, Paper, Read, Study
 from overheard_studies.values import ReproducedValue
 
 NULL_CLASS_SCORES = ("null_recall", "null_precision", "null_exact")

@@ -26,6 +26,7 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
 from overheard.statistics.run_means import estimate_mean
 from overheard_studies.cached import load_or_measure
+from overheard_studies.conclusion import Conclusion, Statistics
 from overheard_studies.estimates import final_accuracy
 from overheard_studies.flip.attribute_tests import (
     AFFINITY,
@@ -52,8 +53,8 @@ from overheard_studies.flip.setting import (
 )
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
-from overheard_studies.study import Conclusion, Panel, Study, Values
-from overheard_studies.values import ReproducedValue, make_value, tabulate_values
+from overheard_studies.study import Panel, Study
+from overheard_studies.values import ReproducedValue, Values, make_value, tabulate_values
 
 DATASET = "cifar10"
 
@@ -320,7 +321,7 @@ def estimate_success_rate(test: str, answers: Iterable[QuadrupleOutcome]) -> Est
     return estimate_mean(values, np.array([seed for seed, _ in shares]))
 
 
-def _over_all_rows(test: str, runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+def _over_all_rows(test: str, runs: StudyRuns, values: Values) -> Statistics:
     (one,) = [each for each in values if each.name == f"all_{test}"]
     return {test: None if one.value is None else Estimate(one.value, one.low, one.high)}
 

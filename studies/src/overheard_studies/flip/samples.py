@@ -19,6 +19,7 @@ from overheard.plans.plan import ThreatPlan
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion, Statistics
 from overheard_studies.flip.pictures import (
     Picture,
     class_margin,
@@ -39,8 +40,8 @@ from overheard_studies.flip.setting import (
 )
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
-from overheard_studies.study import Conclusion, PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue, tabulate_values
+from overheard_studies.study import PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values, tabulate_values
 
 SHOWN_SAMPLES = 2
 """Number of samples of each class that are drawn, as in the paper."""
@@ -99,7 +100,7 @@ def samples(
     )
 
 
-def _own_class(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+def _own_class(runs: StudyRuns, values: Values) -> Statistics:
     return {
         one.name: None if one.value is None else Estimate(one.value, one.low, one.high)
         for one in values

@@ -34,6 +34,7 @@ from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
 from overheard.questions.membership.statistics.record_rates import estimate_record_rates
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion, Statistics, named
 from overheard_studies.estimates import (
     FindingFilter,
     final_accuracy,
@@ -59,8 +60,8 @@ from overheard_studies.flip.setting import (
 )
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
-from overheard_studies.study import Conclusion, Panel, PanelRun, Study, Values
-from overheard_studies.values import ReproducedValue, tabulate_values
+from overheard_studies.study import Panel, PanelRun, Study
+from overheard_studies.values import ReproducedValue, Values, tabulate_values
 
 
 def accuracies() -> tuple[Study, ...]:
@@ -185,13 +186,13 @@ def _gap(runs: StudyRuns, arm: str, other: str, published: float = 0.0) -> Estim
     return _over_seeds(gaps) if gaps else None
 
 
-def _gaps_to_fedavg(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+def _gaps_to_fedavg(runs: StudyRuns, values: Values) -> Statistics:
     return {
         f"{one} samples": _gap(runs, flip_arm_name(one), "FedAvg") for one in PUBLISHED_SAMPLES
     }
 
 
-def _gaps_beyond_published(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+def _gaps_beyond_published(runs: StudyRuns, values: Values) -> Statistics:
     ((name, plan),) = runs.plans.items()
     path = name, plan.training.model.name
     fedavg = PUBLISHED.number(*path, "fedavg", scale=100.0)
@@ -204,7 +205,7 @@ def _gaps_beyond_published(runs: StudyRuns, values: Values) -> Mapping[str, Esti
     return gaps
 
 
-def _gain_by_samples(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+def _gain_by_samples(runs: StudyRuns, values: Values) -> Statistics:
     fewest, *_, most = (flip_arm_name(one) for one in PUBLISHED_SAMPLES)
     return {f"{most} over {fewest}": _gap(runs, fewest, most)}
 
@@ -350,18 +351,6 @@ def membership(
     )
 
 
-def _named_values(
-    names: Sequence[str], runs: StudyRuns, values: Values
-) -> Mapping[str, Estimate | None]:
-    """Return these values; None for one that was not measured."""
-    found = {
-        one.name: Estimate(one.value, one.low, one.high)
-        for one in values
-        if one.value is not None
-    }
-    return {name: found.get(name) for name in names}
-
-
 ACCURACY_NAME = "{}_shadow_membership_accuracy_mean_of_rounds"
 
 MEMBERSHIP_CONCLUSIONS = (
@@ -369,7 +358,7 @@ MEMBERSHIP_CONCLUSIONS = (
         "vulnerable",
         "the vanilla FL is vulnerable to membership inference attack, and the attack accuracy "
         "is 59.14 %",
-        partial(_named_values, (ACCURACY_NAME.format("fedavg"),)),
+        named(ACCURACY_NAME.format("fedavg")),
         "above",
         NEAR_A_GUESS,
         words="accuracy of the paper's attack on FedAvg, above 55 %",
@@ -377,7 +366,7 @@ MEMBERSHIP_CONCLUSIONS = (
     Conclusion(
         "resists",
         "our method can resist this attack with an attack accuracy of only 49.75 %",
-        partial(_named_values, (ACCURACY_NAME.format("flip"),)),
+        named(ACCURACY_NAME.format("flip")),
         "below",
         NEAR_A_GUESS,
         words="accuracy of the paper's attack on FLiP, below 55 %",
@@ -386,10 +375,7 @@ MEMBERSHIP_CONCLUSIONS = (
         "cannot_determine",
         "the adversaries cannot determine whether the given samples exist in the training "
         "datasets",
-        partial(
-            _named_values,
-            tuple(f"flip_{one}_membership_auc" for one in ("lira", "lira_pooled", "loss")),
-        ),
+        named(*(f"flip_{one}_membership_auc" for one in ("lira", "lira_pooled", "loss"))),
         "around",
         0.5,
         words="AUC of other attacks on FLiP, all rounds together; a guess has 0.5",

@@ -6,6 +6,7 @@ from functools import partial
 from overheard.core.seeds import Seed
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.synthetic import (
     AUDITS,
     LEAST_COVERAGE,
@@ -22,8 +23,8 @@ from overheard_studies.measurements.synthetic import (
     share_cells,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 SEED = Seed(19)
 

@@ -21,12 +21,13 @@ from overheard.learning.models.text_bag import TextBag
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.label_share_runs import ATTACK, LabelShareRun
 from overheard_studies.measurements.misreports import misreport_measurements
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.measured import mean_over_runs
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 RECIPES = {
     "sgd-1": Recipe(rate=0.05, epochs=1, batch=32),

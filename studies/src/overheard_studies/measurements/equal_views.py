@@ -54,10 +54,11 @@ from overheard.statistics.average_precision import (
     random_average_precisions,
 )
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.measured import mean_over_runs, subtract_runs
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 IdentityAttack = Attack[Identity]
 

@@ -20,11 +20,12 @@ from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.label_share_runs import ATTACK, LabelShareRun
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.measured import mean_over_runs
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 KINDS: Mapping[str, tuple[DataSource, Model]] = {
     "texts": (AgNews(), TextBag()),

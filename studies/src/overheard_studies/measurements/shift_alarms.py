@@ -37,10 +37,11 @@ from overheard.questions.shift.estimators.tracker import calibrate_tracker
 from overheard.simulation.target_groups import group_targets
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.letters import Letters
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 MOST_VIRTUAL = 120
 

@@ -11,6 +11,7 @@ from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from overheard.questions.shift.claim import Shift
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.shift_alarms import (
     Cell,
     base_shares,
@@ -18,8 +19,8 @@ from overheard_studies.measurements.shift_alarms import (
     share_after,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 ATTACK = ShiftTracking()
 

@@ -9,6 +9,7 @@ import torch
 from overheard.core.seeds import Seed
 from overheard.statistics.estimate import FEWEST_RUNS, Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.measurements.whispers_estimators import ESTIMATORS, FAST, mean_error
 from overheard_studies.measurements.whispers_readings import (
     ALPHAS,
@@ -23,8 +24,8 @@ from overheard_studies.measurements.whispers_readings import (
     simulate,
 )
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion, Measurement, MeasurementRun, Study, Values
-from overheard_studies.values import Published, ReproducedValue, make_value
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import Published, ReproducedValue, Values, make_value
 
 TUNING_SEEDS, REPORTED_SEEDS = (100,), (0, 1, 2, 3, 4)
 """Seeds on which settings are chosen, and of the grids."""

@@ -38,11 +38,8 @@ from overheard_studies.shift.studies import (
     measured_values,
     source_tests,
 )
-from overheard_studies.study import (
-    Study,
-    Values,
-)
-from overheard_studies.values import tabulate_values
+from overheard_studies.study import Study
+from overheard_studies.values import Values, tabulate_values
 
 EVEN_SHARES = (0.6, 0.7, 0.8, 0.9)
 """Shares of even labels after the shift; the control of each has 0.5."""

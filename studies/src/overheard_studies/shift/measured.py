@@ -19,10 +19,10 @@ from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.shift.estimators.trend import Trend
 from overheard.statistics.estimate import CONFIDENCE_LEVEL, Estimate
 from overheard_studies.cached import load_or_measure
+from overheard_studies.conclusion import is_above
 from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
 from overheard_studies.shift.setting import LOSS, LeakageMeasure, plan_target
-from overheard_studies.study import is_above
 
 RoundSeries = Mapping[int, float]
 

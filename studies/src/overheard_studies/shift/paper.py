@@ -10,10 +10,7 @@ from overheard_studies.shift.setting import (
     vary,
 )
 from overheard_studies.shift.studies import CENTRALISED, centralised, layers
-from overheard_studies.study import (
-    Paper,
-    Study,
-)
+from overheard_studies.study import Paper, Study
 
 
 def _studies() -> tuple[Study, ...]:

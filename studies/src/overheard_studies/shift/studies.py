@@ -12,6 +12,7 @@ from overheard.learning.models.shift_conv import ShiftConv
 from overheard.plans.plan import Plan
 from overheard.questions.shift.statistics.detection import detection_rows
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusion import Conclusion, format_estimate
 from overheard_studies.estimates import BOOTSTRAP_SEED
 from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
@@ -40,15 +41,8 @@ from overheard_studies.shift.setting import (
     build_centralized_plan,
     source_of_leakage,
 )
-from overheard_studies.study import (
-    Conclusion,
-    Panel,
-    PanelRun,
-    Study,
-    Values,
-    format_estimate,
-)
-from overheard_studies.values import Published, ReproducedValue
+from overheard_studies.study import Panel, PanelRun, Study
+from overheard_studies.values import Published, ReproducedValue, Values
 
 PUBLISHED = Published("shift")
 

@@ -12,9 +12,9 @@ from overheard.core.parties import SERVER, Party
 from overheard.plans.plan import UNDEFENDED
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion, Statistics
 from overheard_studies.estimates import select_findings
 from overheard_studies.runs import StudyRuns
-from overheard_studies.study import Conclusion
 from overheard_studies.whispers.setting import (
     DECAF,
     DISTANCES,
@@ -47,8 +47,6 @@ RIVALS = (DECAF, RAMAKRISHNA, PPA)
 
 Errors = Mapping[tuple[int, Party], float]
 """A distance by seed and client."""
-
-Statistics = Mapping[str, Estimate | None]
 
 
 @final

@@ -7,10 +7,10 @@ from html import escape
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_number
+from overheard_studies.conclusion import Conclusion
 from overheard_studies.experiments import StoredExperiment
 from overheard_studies.measurements import paper as measurements
 from overheard_studies.pages.experiment_page import PaperStatement, State
-from overheard_studies.study import Conclusion
 
 STATES: dict[State, str] = {
     "yes": "holds here",
