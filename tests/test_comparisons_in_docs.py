@@ -471,7 +471,7 @@ COMPARISONS = (
 OTHERS = (
     "An epoch has `batches` steps for every client",
     "Wrong shares* is the part of a client's data",
-    "For a model that learns alone, an exchange has most of the effect",
+    "For a model that learns alone in batches of 32, an exchange has most",
     "Clipping alone takes most of the membership away",
     "Whether weights are least sensitive is undecided.",
     "In the paper null removal matters most",

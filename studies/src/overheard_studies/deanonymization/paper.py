@@ -35,7 +35,7 @@ HOURS = {
     "steps": 0.5,
     "table2": 2.2,
     "table3": 9.0,
-    "iid": 1.1,
+    "iid": 1.0,
     "cross_modal": 1.2,
     "figure5": 0.2,
     "figure6": 3.5,
