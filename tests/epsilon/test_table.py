@@ -13,6 +13,7 @@ from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import SERVER
 from overheard.defenses.dp_fedavg import DpFedavg
+from overheard.defenses.dp_sgd import DpSgd
 from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.epsilon.table import (
     COLUMN_NAMES,
@@ -176,8 +177,8 @@ def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     (told,) = epsilon_summaries(results)
     (shown, _) = (row[-1] for row in epsilon_table(results).rows)
     assert told == (
-        "LocalDp: no epsilon is promised. Its settings give an epsilon of 0.73. Attacks show "
-        f"an epsilon of {shown} or more."
+        "LocalDp: no epsilon is promised. Its settings give an epsilon of 0.73 for all data of "
+        f"a client. Attacks show an epsilon of {shown} or more."
     )
     loud = replace(WEAK, noise_multiplier=0.1, stated=2.0)
     (told,) = epsilon_summaries(epsilon_results(audit_of(loud)))
@@ -235,7 +236,11 @@ def test_sampling_is_not_told_to_protect_from_the_server() -> None:
 def test_an_epsilon_without_meaning_is_told_in_words() -> None:
     idle = replace(LOCAL, noise_multiplier=0.01)
     (told,) = epsilon_summaries(epsilon_results(audit_of(idle)))
-    assert "give an epsilon of more than 1000, which is no guarantee in practice" in told
+    assert (
+        "of more than 1000 for all data of a client, which is no guarantee in practice" in told
+    )
+    (told,) = epsilon_summaries(epsilon_results(audit_of(DpSgd().mechanism().in_round(1))))
+    assert re.search(r"Its settings give an epsilon of [\d.]+ for one record of a client", told)
 
 
 def test_a_summary_says_of_which_rounds_the_epsilon_is_and_whether_the_promise_holds() -> None:

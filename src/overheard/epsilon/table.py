@@ -139,6 +139,8 @@ def _recomputed_words(line: EpsilonResult) -> str:
         smallest = found.subsampled
         # Only other clients may not know who is drawn; the server draws.
         figure += f" ({_figure(smallest)} against a client that does not know who is drawn)"
+    if line.accounted.mechanism.stated is None:
+        figure += f" for {UNITS[line.accounted.mechanism.unit]}"
     worth = ", which is no guarantee in practice" if smallest > MEANINGLESS_EPSILON else ""
     if flaw:
         return (
