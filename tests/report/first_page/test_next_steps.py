@@ -30,13 +30,13 @@ def test_a_defense_that_only_keeps_attacks_from_running_is_told_apart(small: Aud
     assert "have engineers use “noise”" in first
 
 
-def test_untried_defenses_are_named_only_if_something_leaks(small: Audit) -> None:
+def test_untried_defenses_are_proposed_only_if_something_leaks(small: Audit) -> None:
     tried = ArmDefense("SecureAggregation()", "protocol", "nobody", "none")
     arms = (small.arms[0], replace(small.arms[1], defenses=(tried,)))
     *_, last = steps(replace(small, arms=arms))
     assert last.startswith("Have engineers add a defense that was not tried, and repeat")
     assert "first secure_aggregation" in steps(small)[-1]
-    assert "dropout" in last
+    assert "overheard list defenses" in last
     assert "secure_aggregation" not in last
     hidden = replace(small, arms=small.arms[1:], findings=small.findings[2:])
     assert not any("not tried" in text for text in steps(hidden))

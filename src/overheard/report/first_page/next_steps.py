@@ -155,7 +155,7 @@ def _defended_arms(plan: str) -> Iterator[str]:
 
 
 def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str, ...]:
-    """Name the defenses that no arm has, if something leaks; first those that hide updates."""
+    """Propose a defense that no arm has, if something leaks; first one that hides updates."""
     if not has_leaks:
         return ()
     settings = " ".join(
@@ -169,10 +169,8 @@ def _untried(arm_results: Sequence[ArmResult], *, has_leaks: bool) -> tuple[str,
     if not plugins:
         return ()
     hiding = [name for name, plugin in plugins.items() if plugin.masks_updates]
-    others = [name for name in plugins if name not in hiding]
-    first = f"first {listed(hiding)}, which hides single updates" if hiding else ""
-    parts = filter(None, (first, listed(others) if others else ""))
+    first = f": first {listed(hiding)}, which hides single updates" if hiding else ""
     return (
-        "Have engineers add a defense that was not tried, and repeat the audit: "
-        f"{'; '.join(parts)}.",
+        f"Have engineers add a defense that was not tried, and repeat the audit{first}. "
+        "For engineers: “overheard list defenses” names all defenses.",
     )
