@@ -1,7 +1,7 @@
 """Membership by the likelihood ratio of a record's confidence (LiRA)."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, final
 
@@ -331,6 +331,43 @@ def compute_log_odds(
 
     """
     records = candidate_records(knowledge)
+    return compute_confidences(
+        view,
+        targets,
+        knowledge,
+        lambda logits: clamp_log_odds(record_confidence(logits, records, knowledge.kind)),
+        models=models,
+        in_models=in_models,
+        most_rounds=most_rounds,
+        include_candidates=include_candidates,
+    )
+
+
+def compute_confidences(
+    view: View,
+    targets: Sequence[Party],
+    knowledge: Knowledge,
+    confidence: Callable[[Tensor], Tensor],
+    *,
+    models: int | None,
+    in_models: int,
+    most_rounds: int,
+    include_candidates: bool,
+) -> RecordLogOdds:
+    """Compute another confidence in place of the log-odds; see `compute_log_odds`.
+
+    Args:
+        view: the view of the observers.
+        targets: the targets whose models are read.
+        knowledge: with the candidate records.
+        confidence: returns the confidence in each record from logits, whose last two axes are
+            records and classes.
+        models: shadow models per round; None = from `in_models` (see `shadow_count`).
+        in_models: expected number of shadow models that train on a given record.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        include_candidates: whether some shadow models train on candidate records.
+
+    """
     readings = read_record_logits(view, targets, knowledge, most_rounds)
     count = shadow_model_count(
         view, knowledge, models, in_models, include_candidates=include_candidates
@@ -338,16 +375,10 @@ def compute_log_odds(
     shadow_logits = compute_shadow_logits(
         view, knowledge, readings.rounds, count, include_candidates=include_candidates
     )
-    shadow_log_odds = {
-        number: clamp_log_odds(record_confidence(logits, records, knowledge.kind))
-        for number, logits in shadow_logits.rounds.items()
-    }
+    of_shadows = {number: confidence(one) for number, one in shadow_logits.rounds.items()}
     by_target = {}
     for target, by_round in readings.targets.items():
-        log_odds = [
-            clamp_log_odds(record_confidence(logits, records, knowledge.kind))
-            for logits in by_round.values()
-        ]
-        shadows = torch.stack([shadow_log_odds[number] for number in by_round]).mean(0)
-        by_target[target] = TargetLogOdds(torch.stack(log_odds).mean(0), shadows)
+        of_target = [confidence(logits) for logits in by_round.values()]
+        shadows = torch.stack([of_shadows[number] for number in by_round]).mean(0)
+        by_target[target] = TargetLogOdds(torch.stack(of_target).mean(0), shadows)
     return RecordLogOdds(by_target, shadow_logits.is_member)
