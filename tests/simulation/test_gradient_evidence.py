@@ -1,0 +1,68 @@
+"""The evidence of candidate records in updates."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from overheard.core.errors import NeedsError
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.transcript import Transcript
+from overheard.questions.membership.checks import (
+    EXAMPLES_PER_CLIENT,
+    simulate_membership,
+)
+from overheard.simulation.gradient_evidence import GradientEvidence, compute_gradient_evidence
+
+CLIENTS = [client(number) for number in range(4)]
+
+
+def evidence(*, memorised: bool, senders=CLIENTS, **known: object) -> GradientEvidence:
+    run = simulate_membership(memorised=memorised)
+    view = run.transcript.seen_by(SERVER)
+    knowledge = replace(run.knowledge, **known)
+    found = compute_gradient_evidence(view, knowledge, {0: senders, 1: senders})
+    return GradientEvidence(
+        sum(one.fit for one in found.values()), sum(one.strength for one in found.values())
+    )
+
+
+def mean_auc(found: GradientEvidence) -> float:
+    """Return the mean AUC of each client's own records against those of no client."""
+    scores = found.fit / found.strength.sqrt()
+    own = scores[:, : 4 * EXAMPLES_PER_CLIENT].view(4, 4, EXAMPLES_PER_CLIENT)
+    members = own.diagonal().T.unsqueeze(2)  # (clients, members, 1)
+    return float((members > scores[:, None, 4 * EXAMPLES_PER_CLIENT :]).double().mean())
+
+
+def test_members_rank_above_records_of_no_client_with_and_without_auxiliary_examples() -> None:
+    assert mean_auc(evidence(memorised=True)) > 0.9
+    assert mean_auc(evidence(memorised=True, auxiliary=None)) > 0.8
+
+
+def test_records_that_nobody_trained_on_rank_by_chance() -> None:
+    # 80 members and 100 non-members: one standard error is about 0.04.
+    assert mean_auc(evidence(memorised=False)) == pytest.approx(0.5, abs=0.13)
+
+
+def test_each_sender_is_read_by_itself_and_the_cohort_is_one() -> None:
+    alone = evidence(memorised=True, senders=CLIENTS[2:3])
+    torch.testing.assert_close(alone.fit[0], evidence(memorised=True).fit[2])
+    cohort = evidence(memorised=True, senders=[COHORT])
+    scores = (cohort.fit / cohort.strength.sqrt())[0]
+    assert float(scores[:80].mean()) > float(scores[80:].mean()) + 1
+
+
+def test_a_model_without_linear_layers_is_refused() -> None:
+    weights = {"table": torch.zeros(2)}
+    messages = (
+        Message(0, SERVER, frozenset(CLIENTS), Broadcast(weights)),
+        Message(0, CLIENTS[0], frozenset({SERVER}), Update(weights)),
+    )
+    run = simulate_membership(memorised=True)
+    knowledge = replace(run.knowledge, build_model=lambda: nn.LayerNorm(2))
+    view = Transcript(messages).seen_by(SERVER)
+    with pytest.raises(NeedsError, match="LayerNorm has none"):
+        compute_gradient_evidence(view, knowledge, {0: CLIENTS[:1]})
