@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
 from overheard.core.scorer import Better, Score
@@ -23,8 +24,10 @@ def summarise(findings: Sequence[Finding], seed: Seed) -> tuple[ScoreRow, ...]:
 
     Intervals are over runs, since targets of one run share its model and are not independent
     trials. With few runs they are over the targets of these runs: see
-    `statistics.run_means.estimate_mean`. If the users behind all targets are known, a user
-    counts once in a run, with the mean of their targets. So does a client with many pseudonyms.
+    `statistics.run_means.estimate_mean`. A joint claim counts by target where its question
+    divides the score (`Question.values_by_target`). If the users behind all targets are known,
+    a user counts once in a run, with the mean of their targets. So does a client with many
+    pseudonyms.
     Intervals are at least as wide as those over records, where the question has any
     (`Question.interval_over_records`).
 
@@ -73,22 +76,21 @@ def _row(
 ) -> ScoreRow:
     cell, first = members[0][0].cell, members[0][1]
     scores = [score for _, score in members]
-    seeds = np.array([finding.cell.seed for finding, _ in members])
-    values = np.array([score.value for score in scores])
     uninformed = {
         name: _mean([score.uninformed[name] for score in scores]) for name in first.uninformed
     }
     best = _best_guess(uninformed, first.better)
     sign = 1 if first.better == "higher" else -1
     own_findings = [finding for finding, _ in members]
-    users = _user_numbers(own_findings)
+    of_row = _values_of(question, members)
+    values, seeds, users = of_row.values, of_row.seeds, of_row.users
     over_records = question.interval_over_records(
         first.name, float(values.mean()), own_findings
     )
     value = estimate_mean(values, seeds, users, may_be_trials=over_records is None)
     gain = None
     if best is not None:
-        guesses = np.array([score.uninformed[best] for score in scores])
+        guesses = np.repeat([score.uninformed[best] for score in scores], of_row.counts)
         gain = estimate_gain(
             values, guesses, seeds, users, sign, may_be_trials=over_records is None
         )
@@ -113,6 +115,41 @@ def _row(
         targets=len(targets_of(finding for finding, _ in members)),
         seeds=len(set(seeds.tolist())),
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of a score.
+
+    Args:
+        values: the values.
+        seeds: the seed of the run of each.
+        users: the number of the user or client of each; None = another one for each.
+        counts: how many there are of each finding.
+
+    """
+
+    values: Float[np.ndarray, " values"]
+    seeds: Int[np.ndarray, " values"]
+    users: Int[np.ndarray, " values"] | None
+    counts: Int[np.ndarray, " findings"]
+
+
+def _values_of(question: Question[Any], members: Sequence[tuple[Finding, Score]]) -> _Values:
+    """Return a value of each finding, or those that the score of a joint claim divides into."""
+    findings = [finding for finding, _ in members]
+    seeds = np.array([finding.cell.seed for finding in findings])
+    parts = [question.values_by_target(one, score.name) for one, score in members]
+    if not all(parts):
+        values = np.array([score.value for _, score in members])
+        return _Values(values, seeds, _user_numbers(findings), np.ones_like(seeds))
+    by_target = [one for part in parts for one in part.values()]
+    sizes = np.array([len(one) for one in by_target])
+    counts = np.array([sum(map(len, part.values())) for part in parts])
+    # A client of another run holds other data.
+    users = np.repeat(np.arange(len(by_target)), sizes)
+    return _Values(np.concatenate(by_target), np.repeat(seeds, counts), users, counts)
 
 
 def _widen(

@@ -145,6 +145,14 @@ class Question(ABC, Generic[C]):
         """
         return None
 
+    def values_by_target(self, finding: Finding, score: str) -> Mapping[Party, Sequence[float]]:
+        """Return the values that a joint claim's score is the mean of, by target.
+
+        The interval of the score is then over targets and runs, as it is where each target has
+        a claim of its own. Empty = the score is not divided, as by default.
+        """
+        return {}
+
     def redrawn_fits(
         self, claim: C, truth: GroundTruth, target: Party, rounds: Collection[int]
     ) -> tuple[float, ...]:
