@@ -1,0 +1,1 @@
+"""The question which client holds a record."""

@@ -1,0 +1,1 @@
+"""Estimators that only the attacks on this question use."""

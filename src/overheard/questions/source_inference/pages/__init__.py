@@ -1,0 +1,1 @@
+"""Sentences, tables and figures of this question in a report."""

@@ -1,0 +1,1 @@
+"""Statistics over runs from findings on this question."""
