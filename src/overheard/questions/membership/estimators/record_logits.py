@@ -1,4 +1,4 @@
-"""Logits of the targets' updated models on the candidate records."""
+"""Logits of the targets' updated models on the candidate records, or on other records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SMALLEST_ERROR = 1e-12
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordLogits:
-    """Logits of the targets' models on the candidate records, by round.
+    """Logits of the targets' models on records, by round.
 
     Args:
         rounds: the rounds that were read, in order.
@@ -39,13 +39,26 @@ class RecordLogits:
 
 
 def read_record_logits(
-    view: View, targets: Sequence[Party], knowledge: Knowledge, most_rounds: int
+    view: View,
+    targets: Sequence[Party],
+    knowledge: Knowledge,
+    most_rounds: int,
+    records: Examples | None = None,
 ) -> RecordLogits:
     """Compute logits of the targets' updated models in the rounds of `rounds_to_read`.
 
     Of a cohort without a readable update, the global models after the rounds are read.
+
+    Args:
+        view: the view of the observers.
+        targets: the targets whose models are read.
+        knowledge: with the candidate records.
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        records: the records whose logits are computed; None = the candidate records.
+
     """
     assert knowledge.build_model is not None
+    inputs = (candidate_records(knowledge) if records is None else records).inputs
     broadcasts = view.broadcasts()
     read: dict[Party, dict[int, Tensor]] = {}
     for target, with_updates in rounds_to_read(view, targets, most_rounds).items():
@@ -61,7 +74,7 @@ def read_record_logits(
         logits = logits_of_models(
             knowledge.build_model,
             models,
-            candidate_records(knowledge).inputs,
+            inputs,
             device=knowledge.compute.device,
         )
         read[target] = dict(zip(numbers, logits, strict=True))
