@@ -92,7 +92,7 @@ class ProbabilityRatio(Attack[Membership]):
             view,
             targets,
             knowledge,
-            lambda logits: _log_probability(logits.double() / self.temperature, labels),
+            lambda logits: log_probability(logits.double() / self.temperature, labels),
             models=self.models,
             in_models=self.in_models,
             most_rounds=self.most_rounds,
@@ -104,7 +104,7 @@ class ProbabilityRatio(Attack[Membership]):
         }
 
 
-def _log_probability(
+def log_probability(
     logits: Float[Tensor, "*models records classes"], labels: Tensor
 ) -> Float[Tensor, "*models records"]:
     """Return the log of the softmax output of the true label."""
