@@ -7,7 +7,7 @@
 - Privacy Meter e384af8 (26 April 2025): `run_rmia` of `modules/mia`;
 - GLiR bd8c4f6 (27 July 2024): `GLiRAttack`.
 
-Seven disagreements are expected, and avoided by the inputs. Any other one is a failure.
+Eight disagreements are expected, and avoided by the inputs. Any other one is a failure.
 
 1. RMIA here is minus one half, so that 0 is a threshold.
 2. LeakPro adds 1e-6 to each mean probability. A ratio within about that of gamma times another
@@ -19,7 +19,9 @@ Seven disagreements are expected, and avoided by the inputs. Any other one is a 
    those with the largest probabilities. Here it asks for all.
 6. LeakPro's attack P takes the loss, here the log-odds; interpolated quantiles of the two
    differ. Both get the same numbers here.
-7. GLiR's code hands the covariance to `cholesky_inverse`, which expects its factor. The scores
+7. The mean probability here weighs models with a record and without it equally. LeakPro has
+   each record in half of its models. So have the online models here, and the means are equal.
+8. GLiR's code hands the covariance to `cholesky_inverse`, which expects its factor. The scores
    compared are those with the inverse of the covariance plus a ridge, and with the degrees of
    freedom that this leaves.
 """
@@ -56,18 +58,28 @@ def probabilities(name: str) -> Tensor:
     return log_probability(tensor(PUBLISHED[name]) / 2, torch.tensor(PUBLISHED["labels"]))
 
 
+def members(mode: str) -> Tensor:
+    """Return which shadow models have each record; of the online ones exactly half."""
+    online = torch.tensor(PUBLISHED["online_members"]).bool()
+    return online if mode == "online" else torch.zeros_like(online)
+
+
 @pytest.mark.parametrize("mode", ["online", "offline"])
 @pytest.mark.parametrize(("kind", "name"), [(Rmia, "rmia"), (BaseMembership, "base")])
 def test_rmia_and_base_have_the_scores_of_leakpro(
     kind: type[ProbabilityRatio], name: str, mode: str
 ) -> None:
-    scores = kind(online=mode == "online").scores(probabilities("target"), probabilities(mode))
+    scores = kind(online=mode == "online").scores(
+        probabilities("target"), probabilities(mode), members(mode)
+    )
     expected = tensor(PUBLISHED[f"leakpro_{name}_{mode}"]) - (0.5 if kind is Rmia else 0)
     assert torch.allclose(scores, expected, rtol=0, atol=1e-6)
 
 
 def test_rmia_has_the_scores_of_privacy_meter() -> None:
-    ratios = Rmia(online=False).log_ratios(probabilities("target"), probabilities("offline"))
+    ratios = Rmia(online=False).log_ratios(
+        probabilities("target"), probabilities("offline"), members("offline")
+    )
     assert torch.allclose(
         share_of_smaller(ratios, ratios, gamma=1.0),
         tensor(PUBLISHED["privacy_meter_rmia_offline"]),

@@ -62,7 +62,8 @@ class Glir(Attack[Membership]):
       the sum of s / (s + ridge) over its eigenvalues s.
     - A round of several steps counts as one step of all of the client's examples: u is minus
       the update, divided by the rate, the number of steps and 1 / (1 - momentum).
-    - It reads the last layers, as the authors do.
+    - It reads the last layers, as the authors do; of a small model these are all. Then it sees
+      most, above all where the client's records are all candidates.
 
     Args:
         most_parameters: trained tensors are read from the last one on, while they have no more
@@ -72,8 +73,8 @@ class Glir(Attack[Membership]):
 
     """
 
-    most_parameters: Positive = 5_000
-    ridge: Annotated[float, Gt(0)] = 0.03
+    most_parameters: Positive = 20_000
+    ridge: Annotated[float, Gt(0)] = 0.3
     most_rounds: Positive = 5
 
     name: ClassVar[str] = "glir"
@@ -175,7 +176,7 @@ def _gradients_of(
     for rows in torch.split(torch.arange(len(examples)), min(size, MAX_RECORDS)):
         part = examples.take(rows).to(device)
         gradients = example_gradients(knowledge.build_model, start, part, knowledge.recipe)
-        parts.append(gradients[:, columns].double().cpu())
+        parts.append(gradients[:, columns].cpu())
     return torch.cat(parts)
 
 
@@ -197,7 +198,7 @@ class GradientSample:
         self._centred = gradients - self._mean
         self._records = records
         count, parameters = gradients.shape
-        gram = self._centred @ self._centred.T
+        gram = (self._centred @ self._centred.T).double()
         self._ridge = max(ridge * float(gram.trace()) / count / parameters, 1e-300)
         eigenvalues, vectors = torch.linalg.eigh(gram)
         self._vectors = vectors
@@ -233,10 +234,10 @@ class GradientSample:
             examples: the number n of examples in it.
 
         """
-        gap = mean - self._mean
+        gap = mean.to(self._mean) - self._mean
         records = self._centred[len(self._centred) - self._records :]
-        products = (self._vectors.T @ (self._centred @ gap)).unsqueeze(1)
-        differences = (records - gap).square().sum(1)
+        products = (self._vectors.T @ (self._centred @ gap).double()).unsqueeze(1)
+        differences = (records - gap).square().sum(1).double()
         length = self._length(differences, self._record_products - products)
         return self._record_lengths, (examples - 1) * length
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, final
 
 import torch
 from annotated_types import Ge, Gt
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.attack import Attack, TrainingSource
@@ -36,6 +36,10 @@ AUTHORS_GAMMA = 2.0
 
 OUT_WEIGHT = 0.33
 """The authors' a of RMIA, and their factor of BASE, where no shadow model has the record."""
+
+
+SMALLEST_PROBABILITY = 1e-300
+"""Probabilities below this count as this, so that they have a finite logarithm."""
 
 
 class ProbabilityRatio(Attack[Membership]):
@@ -69,13 +73,17 @@ class ProbabilityRatio(Attack[Membership]):
 
     @abstractmethod
     def scores(
-        self, target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
     ) -> Float[Tensor, " records"]:
         """Return the scores of the records.
 
         Args:
             target: log-probabilities of the true labels under the target's model.
             shadows: the same under the shadow models.
+            is_member: whether each shadow model trained on each record.
 
         """
 
@@ -99,7 +107,7 @@ class ProbabilityRatio(Attack[Membership]):
             include_candidates=self.online,
         )
         return {
-            target: Membership(self.scores(one.target, one.shadows).float())
+            target: Membership(self.scores(one.target, one.shadows, read.is_member).float())
             for target, one in read.targets.items()
         }
 
@@ -112,11 +120,26 @@ def log_probability(
     return logits.log_softmax(-1).gather(-1, rows).squeeze(-1)
 
 
-def log_mean_probability(
-    shadows: Float[Tensor, "models records"],
+def log_prior_probability(
+    shadows: Float[Tensor, "models records"], is_member: Bool[Tensor, "models records"]
 ) -> Float[Tensor, " records"]:
-    """Return the log of the mean over shadow models of the probabilities with these logs."""
-    return shadows.logsumexp(0) - math.log(len(shadows))
+    """Return the log of the probability under a model that has the record with odds of 1.
+
+    That is the mean over models with the record and over those without it, averaged. If there
+    are none of one kind, their mean is the other one plus or minus the average difference.
+
+    Args:
+        shadows: log-probabilities.
+        is_member: whether each model trained on each record.
+
+    """
+    p = shadows.exp()
+    with_record = (p * is_member).sum(0) / is_member.sum(0)  # NaN where there is none
+    without = (p * ~is_member).sum(0) / (~is_member).sum(0)
+    shift = (with_record - without).nanmean().nan_to_num()
+    with_record = torch.where(with_record.isnan(), without + shift, with_record)
+    without = torch.where(without.isnan(), with_record - shift, without)
+    return ((with_record + without) / 2).clamp(SMALLEST_PROBABILITY, 1).log()
 
 
 @final
@@ -129,7 +152,8 @@ class BaseMembership(ProbabilityRatio):
     no shadow model trains on a candidate record, the second term is multiplied by `out_weight`.
 
     The authors' shadow models train on half of all records, so each record is in half of them.
-    Here they train on as many examples as a client, so most models are without a record.
+    Here they train on as many examples as a client, and most are without a record. So the mean
+    is taken over models with the record and without it, with equal weights.
 
     Args:
         models: shadow models per round; None = as many as give a candidate record `in_models`
@@ -158,10 +182,13 @@ class BaseMembership(ProbabilityRatio):
     quick_settings: ClassVar = {"models": 32}
 
     def scores(
-        self, target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
     ) -> Float[Tensor, " records"]:
         """Return log p(y | target) minus the threshold of each record."""
-        threshold = log_mean_probability(shadows)
+        threshold = log_prior_probability(shadows, is_member)
         return target - (threshold if self.online else self.out_weight * threshold)
 
 
@@ -171,18 +198,15 @@ class Rmia(ProbabilityRatio):
     """The share of records whose ratio of probabilities is well below that of the record.
 
     For the record x, r(x) = p(x | target) / p(x), where p(x) is the mean probability of its
-    label over shadow models. The score is the share of population records z with
-    r(x) / r(z) > gamma, minus one half. Offline, where no shadow model trains on a candidate
-    record, p(x) = ((1 + a) m + 1 - a) / 2 for the mean m, as models with the record are taken
-    to give it the probability a m + 1 - a.
+    label over shadow models, weighted as in `base_membership`. The score is the share of
+    population records z with r(x) / r(z) > gamma, minus one half. Offline, where no shadow
+    model trains on a candidate record, p(x) = ((1 + a) m + 1 - a) / 2 for the mean m, as models
+    with the record are taken to give it the probability a m + 1 - a.
 
     The population is the candidate records, as in LeakPro. The score is an increasing function
     of r(x), that of `base_membership`, and takes few values: where training changes no
     probability by a factor of gamma, all records have the same score. Gamma = 1, as in Privacy
     Meter, leaves no such ties.
-
-    The authors' shadow models train on half of all records, so each record is in half of them.
-    Here they train on as many examples as a client, so most models are without a record.
 
     Args:
         models: shadow models per round; None = as many as give a candidate record `in_models`
@@ -213,17 +237,23 @@ class Rmia(ProbabilityRatio):
     quick_settings: ClassVar = {"models": 32}
 
     def scores(
-        self, target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
     ) -> Float[Tensor, " records"]:
         """Return the share of records with a ratio below that of each, minus one half."""
-        ratios = self.log_ratios(target, shadows)
+        ratios = self.log_ratios(target, shadows, is_member)
         return share_of_smaller(ratios, ratios, self.gamma) - 0.5
 
     def log_ratios(
-        self, target: Float[Tensor, " records"], shadows: Float[Tensor, "models records"]
+        self,
+        target: Float[Tensor, " records"],
+        shadows: Float[Tensor, "models records"],
+        is_member: Bool[Tensor, "models records"],
     ) -> Float[Tensor, " records"]:
         """Return log r(x) of each record."""
-        log_mean = log_mean_probability(shadows)
+        log_mean = log_prior_probability(shadows, is_member)
         if not self.online:
             a = self.out_weight
             log_mean = (((1 + a) * log_mean.exp() + 1 - a) / 2).log()
