@@ -61,11 +61,17 @@ class RecordOwners(TrueFact):
         return self.members.keys()
 
     def renamed(self, names: Renaming) -> "RecordOwners | None":
-        """Return the owners by their new names; records of dropped clients are excluded."""
-        if not names.keeps_names:
+        """Return the owners by their new names; records of dropped clients are excluded.
+
+        None if a client has several names, one for each round: a record has one owner.
+        """
+        renamed = [names.rename_parties({one: held}) for one, held in self.members.items()]
+        if any(len(one) > 1 for one in renamed):
             return None
-        members = names.rename_parties(self.members)
-        dropped = [places for party, places in self.members.items() if party not in members]
+        dropped = [
+            held for held, one in zip(self.members.values(), renamed, strict=True) if not one
+        ]
+        members = {party: held for one in renamed for party, held in one.items()}
         return replace(self, members=members, excluded=self.excluded.union(*dropped))
 
 
