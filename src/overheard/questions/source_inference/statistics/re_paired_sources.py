@@ -1,7 +1,7 @@
 """Claims about sources, compared with sources that are permuted among records."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import final
 
@@ -23,6 +23,7 @@ from overheard.statistics.permutation_test import (
     count_arrangements,
     log_fit,
     no_test,
+    number_values,
     re_pair_runs,
     smallest_p_value,
 )
@@ -109,8 +110,10 @@ class _Records:
         attacks: Sequence[str],
         groups: Int[np.ndarray, " records"],
     ) -> None:
-        parties = dict.fromkeys(party for finding in findings for party in finding.targets)
-        numbers = {party: number for number, party in enumerate(parties, NOBODY + 1)}
+        parties = number_values(
+            source for finding in findings for source in _identify_sources(finding)
+        )
+        numbers = {source: NOBODY + 1 + number for source, number in parties.items()}
         sources = np.full(len(groups), NOT_COUNTED)
         claims = [_Claim(finding, numbers) for finding in findings]
         for claim in claims:
@@ -149,14 +152,30 @@ class _Records:
         return self._gains
 
 
+_Source = tuple[int, ...] | Party
+"""A client as the records that it holds, or by its name if it holds none."""
+
+
+def _true_columns(finding: Finding) -> Int[np.ndarray, " records"]:
+    """Return the column of each record's source in a claim."""
+    return source_columns(np.reshape(finding.true_numbers, (-1, len(finding.targets) + 1)))
+
+
+def _identify_sources(finding: Finding) -> list[_Source]:
+    """Return the clients of a claim, alike under their names and under pseudonyms."""
+    truth = _true_columns(finding)
+    held = [tuple(np.flatnonzero(truth == one).tolist()) for one in range(len(finding.targets))]
+    return [records or party for records, party in zip(held, finding.targets, strict=True)]
+
+
 @final
 class _Claim:
     """The claim of one attack about the records of a run, by the numbers of all sources."""
 
-    def __init__(self, finding: Finding, numbers: dict[Party, int]) -> None:
+    def __init__(self, finding: Finding, numbers: Mapping[_Source, int]) -> None:
         width = len(finding.targets) + 1
-        columns = np.array([*(numbers[party] for party in finding.targets), NOBODY])
-        truth = source_columns(np.reshape(finding.true_numbers, (-1, width)))
+        columns = np.array([*(numbers[one] for one in _identify_sources(finding)), NOBODY])
+        truth = _true_columns(finding)
         self.sources = np.where(truth == NOT_COUNTED, NOT_COUNTED, columns[truth])
         chances = held_chances(np.reshape(finding.claimed.numbers, (-1, width)))
         self.evidence = np.zeros((len(truth), len(numbers) + 1))
@@ -205,7 +224,7 @@ def expected_accuracy(
 def record_scores_by_client(finding: Finding, score: str) -> dict[Party, tuple[float, ...]]:
     """Return a score of each held record, by the client that holds it; {} if it has none."""
     width = len(finding.targets) + 1
-    sources = source_columns(np.reshape(finding.true_numbers, (-1, width)))
+    sources = _true_columns(finding)
     chances = held_chances(np.reshape(finding.claimed.numbers, (-1, width)))
     values = dict[Party, tuple[float, ...]]()
     for column, party in enumerate(finding.targets):
