@@ -1,6 +1,6 @@
-"""The commands that judge findings: `check` and `compare`."""
+"""The commands that read findings: `check`, `compare` and `records`."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from overheard.cli.exits import UsageError
 from overheard.cli.options import JsonOption, QuietOption
 from overheard.cli.purging import print_purge
+from overheard.cli.terminal import escaped_text
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.findings.document import FindingsDocument
@@ -184,6 +185,72 @@ def compare(
         typer.echo(changes_as_json(found), nl=False)
     elif not quiet:
         print_changes(found, Console(highlight=False))
+
+
+def records(
+    findings: Annotated[Path, typer.Argument(help="findings.json of an audit, or its folder.")],
+    attack: Annotated[
+        str, typer.Option("--attack", help="An attack on membership, such as lira_pooled.")
+    ],
+    rate: Annotated[
+        float,
+        typer.Option(
+            "--rate", min=0.001, max=1.0, help="Largest expected share of false discoveries."
+        ),
+    ] = 0.1,
+    as_json: JsonOption = False,
+) -> None:
+    """List the records of each client that an attack finds, by their numbers.
+
+    A member is listed if it scores above the non-members of the same audit. On
+    average at most the share --rate of a list are records of which the attack
+    sees nothing (Benjamini and Hochberg). Numbers count the candidate records
+    of a seed from 0; no content of a record is printed.
+
+    \b
+    Example:
+      overheard records audit --attack loss_membership --rate 0.05
+
+    """  # noqa: D301 - a backspace tells click to keep the lines
+    from json import dumps
+
+    from overheard.cli.checking import findings_path
+    from overheard.core.errors import FindingsError
+    from overheard.questions.membership.statistics.exposed_records import find_exposed_records
+    from overheard.report.release.released_findings import read_claims
+
+    path = findings_path(findings)
+    claims = [
+        one
+        for one in read_claims(path)
+        if one.question == "membership" and attack in (one.part, one.attack) and one.true
+    ]
+    if not claims:
+        raise FindingsError(
+            f"{path}: no scored claim of {attack!r} on membership: name an attack of the "
+            "audit's plan, and audit a run whose ground truth is known"
+        )
+    console, rows = Console(highlight=False), []
+    for one in claims:
+        scores, true = (
+            tuple(number or 0.0 for number in row) for row in (one.claimed, one.true)
+        )
+        exposed = find_exposed_records(scores, true, rate)
+        members = sum(kind > 0 for kind in true)
+        place = {"arm": one.arm, "seed": one.seed, "rounds": one.rounds, "target": one.target}
+        rows.append({**place, "members": members, "records": [asdict(row) for row in exposed]})
+        if not as_json:
+            rounds = ", ".join(map(str, one.rounds))
+            listed = ", ".join(f"{row.record} (p {row.p_value:.3g})" for row in exposed)
+            console.print(
+                escaped_text(
+                    f"{one.arm}, seed {one.seed}, {one.target}, rounds {rounds}: "
+                    f"{len(exposed)} of {members} records{': ' * bool(listed)}{listed}"
+                ),
+                soft_wrap=True,
+            )
+    if as_json:
+        typer.echo(dumps(rows, indent=2))
 
 
 def _released(found: "FindingsDocument", settings: "ReleaseSettings") -> "FindingsDocument":

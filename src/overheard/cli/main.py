@@ -18,7 +18,7 @@ from rich.text import Text
 
 from overheard.cli.evidence import evidence, verify
 from overheard.cli.exits import EXIT_CODES, SigtermHandler, UsageError, run_command
-from overheard.cli.gate_commands import check, compare
+from overheard.cli.gate_commands import check, compare, records
 from overheard.cli.init import init
 from overheard.cli.options import (
     ArmOption,
@@ -493,6 +493,7 @@ def show(
 
 app.command()(check)
 app.command()(compare)
+app.command()(records)
 app.command()(evidence)
 app.command()(verify)
 app.command()(release)

@@ -57,7 +57,7 @@ class Glir(Attack[Membership]):
 
     It differs from the authors' code, and federations differ from their setting:
 
-    - Their code inverts S by `cholesky_inverse(S)`, which expects the factor of S. Here S,
+    - Their code hands S to PyTorch's cholesky_inverse, which expects the factor of S. Here S,
       from the auxiliary examples and the candidate records, is inverted with a ridge, and d is
       the sum of s / (s + ridge) over its eigenvalues s.
     - A round of several steps counts as one step of all of the client's examples: u is minus
