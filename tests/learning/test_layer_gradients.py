@@ -1,55 +1,174 @@
-"""Gradients by layer equal those of whole examples."""
+"""Gradients by layer equal those that autograd computes for one example after the other."""
+
+from functools import partial
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence
 
-from overheard.core.examples import Examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.learning.example_gradients import example_gradients
-from overheard.learning.initialization import initial_weights
-from overheard.learning.layer_gradients import layer_gradients, layers_with_products
+from overheard.core.task import Task
+from overheard.learning.initialization import fresh_model
+from overheard.learning.layer_gradients import layer_gradients
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.ldia_conv import LdiaConv
+from overheard.learning.models.lstm import Lstm
+from overheard.learning.models.mlp import Mlp
+from overheard.learning.models.mobilenet import MobileNet
+from overheard.learning.models.text_bag import TextBag
+from overheard.learning.models.tiny_resnet import TinyResnet
+from overheard.learning.models.transformer import Transformer
+from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
+from tests.learning.cases import IMAGES, TEXTS, batch_normed, pool_of, start_of
 
 RECIPE = Recipe(rate=0.1, epochs=1, batch=4, label_smoothing=0.1)
+ADAPTED = ("query", "key", "value", "output", "widen", "narrow")
 
 
-def dense() -> nn.Module:
+class Reading(nn.Module):
+    """Word vectors and a network that reads them: (examples, words, 4)."""
+
+    def __init__(self, reader: nn.Module) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4, padding_idx=-30)
+        self.reader = reader
+        self.last = nn.LazyLinear(3)
+        with torch.no_grad():
+            self(torch.zeros(1, 7, dtype=torch.int64))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        states = self.reader(self.table(tokens))
+        states = states[0] if isinstance(states, tuple) else states
+        return self.last(states.flatten(1))
+
+
+class Packed(nn.Module):
+    """An LSTM over texts that are packed by length, which reads numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4)
+        self.reader = nn.LSTM(4, 5, batch_first=True)
+        self.last = nn.Linear(5, 3)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        lengths = (tokens > 10).sum(1).clamp(min=1)
+        packed = pack_padded_sequence(
+            self.table(tokens), lengths.tolist(), batch_first=True, enforce_sorted=False
+        )
+        return self.last(self.reader(packed)[1][0][0])
+
+
+class Unusual(nn.Module):
+    """A table that is also the last layer, a layer called twice, and words before examples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4)
+        self.twice = nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.tensor(1.5))
+        self.attention = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+        self.frozen = nn.Linear(4, 4)
+        self.frozen.weight.requires_grad_(requires_grad=False)
+        self.never = nn.Linear(2, 2)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        states = self.attention(self.table(tokens).transpose(0, 1))
+        states = self.twice(self.twice(states).relu_() * self.scale).mean(0)
+        return functional.linear(self.frozen(states), self.table.weight)[:, :3]
+
+
+def grouped() -> nn.Module:
     return nn.Sequential(
-        nn.Flatten(), nn.Linear(32, 5), nn.ReLU(inplace=True), nn.Linear(5, 3, bias=False)
-    )
-
-
-def convolutions() -> nn.Module:
-    return nn.Sequential(
-        nn.Conv2d(2, 3, 3, padding=1, stride=2),
-        nn.GroupNorm(3, 3),
+        nn.Conv2d(2, 4, (3, 4), padding="same", dilation=(1, 2)),
+        nn.GroupNorm(2, 4),
         nn.ReLU(inplace=True),
+        nn.Conv2d(4, 6, 2, stride=2, groups=2, padding=1, padding_mode="circular"),
+        nn.BatchNorm2d(6),
         nn.Flatten(),
-        nn.Linear(12, 3),
+        nn.LazyLinear(3),
     )
 
 
-@pytest.mark.parametrize("build", [dense, convolutions])
-def test_products_summed_over_positions_are_the_gradients_of_examples(build) -> None:
-    weights = initial_weights(build, Seed(0))
-    generator = Seed(1).generator()
-    examples = Examples(
-        torch.randn(6, 2, 4, 4, generator=generator), torch.tensor([0, 1, 2, 0, 1, 2])
+def lazily(build) -> nn.Module:
+    network = build()
+    with torch.no_grad():
+        network(torch.zeros(2, 2, 8, 8))
+    return network
+
+
+def gru() -> nn.Module:
+    return Reading(nn.GRU(4, 5, num_layers=2, bidirectional=True))
+
+
+def lstm() -> nn.Module:
+    return Reading(
+        nn.LSTM(4, 5, num_layers=2, bias=False, bidirectional=True, batch_first=True)
     )
-    whole = example_gradients(build, weights, examples, RECIPE)
-    names = sorted(weights)
-    columns = whole.split([weights[name].numel() for name in names], 1)
-    by_name = {n: c.view(6, *weights[n].shape) for n, c in zip(names, columns, strict=True)}
-    found = layer_gradients(build, weights, examples, RECIPE)
-    assert list(found) == list(layers_with_products(build()).values())
-    for layer, gradients in found.items():
-        for number, matrix in enumerate(gradients.matrices()):
-            expected = layer.matrix_of({n: one[number] for n, one in by_name.items()})
-            torch.testing.assert_close(matrix, expected, atol=1e-6, rtol=1e-4)
 
 
-def test_frozen_layers_and_grouped_convolutions_are_left_out() -> None:
-    frozen = nn.Linear(2, 2).requires_grad_(requires_grad=False)
-    model = nn.Sequential(frozen, nn.Conv2d(2, 2, 1, groups=2), nn.Linear(2, 2))
-    assert list(layers_with_products(model)) == ["2"]
+def sum_of_words() -> nn.Module:
+    return nn.Sequential(nn.EmbeddingBag(30, 4, mode="sum"), nn.Tanh(), nn.Linear(4, 3))
+
+
+BIG = Task((2, 32, 32), ("a", "b", "c"))
+
+NETWORKS = {
+    "mlp": (Mlp(hidden=(5, 4)).build, IMAGES),
+    "decaf": (DecafConv2(first=3, second=4, hidden=5).build, IMAGES),
+    "instance norm": (ConvNet(blocks=2, width=8).build, IMAGES),
+    "ldia": (LdiaConv(channels=3).build, BIG),
+    "residual": (TinyResnet().build, IMAGES),
+    "mobilenet": (MobileNet(alpha=0.25).build, IMAGES),
+    "bag": (TextBag(dim=4, hidden=5).build, TEXTS),
+    "lstm": (Lstm(dim=4, hidden=5).build, TEXTS),
+    "transformer": (Transformer(width=8, depth=2, heads=2).build, TEXTS),
+    "adapters": (
+        Transformer(width=8, depth=1, heads=2, rank=2, adapted=ADAPTED).build,
+        TEXTS,
+    ),
+    "batch norm": (lambda _: batch_normed(), IMAGES),
+    "groups and padding by name": (lambda _: lazily(grouped), IMAGES),
+    "two layers, both directions": (lambda _: lstm(), TEXTS),
+    "gru": (lambda _: gru(), TEXTS),
+    "packed": (lambda _: Packed(), TEXTS),
+    "unusual": (lambda _: Unusual(), TEXTS),
+    "sum of words": (lambda _: sum_of_words(), TEXTS),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_layers_have_the_gradients_of_all_parameters_that_train(name: str) -> None:
+    builder, task = NETWORKS[name]
+    build = partial(builder, task)
+    generator = Seed(3).generator()
+    weights = {
+        key: one + 0.1 * torch.rand(one.shape, generator=generator, dtype=one.dtype)
+        for key, one in start_of(build).items()
+    }
+    pool = pool_of(task, torch.float64, examples=5)
+    found = layer_gradients(build, weights, pool, RECIPE)
+    model = fresh_model(build, Seed(0)).double().eval()
+    load_sent_tensors(model, weights)
+    parameters = trainable_parameters(model)
+    sent = [one for names in found for one in (names.weight, names.bias) if one is not None]
+    assert sorted(sent) == sorted(parameters)
+    for number in range(len(pool)):
+        one = pool.take(torch.tensor([number]))
+        loss = functional.cross_entropy(model(one.inputs), one.labels, label_smoothing=0.1)
+        gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+        expected = {
+            key: torch.zeros_like(parameter) if gradient is None else gradient
+            for (key, parameter), gradient in zip(parameters.items(), gradients, strict=True)
+        }
+        for names, of_layer in found.items():
+            torch.testing.assert_close(
+                {names: of_layer.matrices()[number]},
+                {names: names.matrix_of(expected)},
+                atol=1e-9,
+                rtol=1e-9,
+            )

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.seeds import Seed
-from overheard.learning.layer_gradients import LayerGradients
+from overheard.learning.layer_gradients import LayerGradients, TableGradients
 from overheard.simulation.whitening import Factors, Whitening, fit_and_strength
 
 
@@ -31,6 +31,24 @@ def test_fit_and_strength_are_those_worked_by_hand() -> None:
     fit, strength = fit_and_strength(gradients([[1, 1]], [[1, 2]]), whitening, update)
     assert fit.item() == pytest.approx(2 - 3 / 16)
     assert strength.item() == pytest.approx(5 / 8)
+
+
+def test_a_table_has_the_fit_and_strength_of_the_diagonal_of_its_rows() -> None:
+    # Three rows of two columns. The first record reads rows 0 and 2, the second row 2 twice,
+    # which is one slope, and a slot is left over.
+    rows = torch.tensor([[0, 2], [2, 0]])
+    slopes = torch.tensor([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 2.0], [0.0, 0.0]]])
+    records = TableGradients(3, rows, slopes.double())
+    factors = Factors.of_records([records])
+    assert factors.inputs.tolist() == [0.5, 0.0, 6.0]  # (4 + 8) / 2 at row 2
+    assert factors.outputs.tolist() == [[2.5, 2.0], [2.0, 4.0]]
+    update = torch.randn(1, 2, 3, generator=Seed(1).generator(), dtype=torch.float64)
+    found = fit_and_strength(records, Whitening.of_factors(factors), update, 0.1)
+    matrices = records.matrices()
+    dense = LayerGradients(matrices, torch.eye(2).double().expand(2, 2, 2))
+    diagonal = Factors(torch.diag(factors.inputs), factors.outputs)
+    expected = fit_and_strength(dense, Whitening.of_factors(diagonal), update, 0.1)
+    torch.testing.assert_close(found, expected)
 
 
 @settings(max_examples=20, deadline=None)

@@ -1,12 +1,15 @@
 """The gradient of the loss of each example at each layer, as slopes and inputs."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
@@ -14,39 +17,68 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
+from overheard.learning.last_layer import DroppedLinear
+from overheard.learning.layer_calls import CallRecorder, LayerCall
 from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
+
+EXAMPLE_BY_EXAMPLE = (
+    nn.Linear,
+    DroppedLinear,
+    nn.Dropout,
+    nn.Conv2d,
+    nn.Embedding,
+    nn.EmbeddingBag,
+    nn.ReLU,
+    nn.LeakyReLU,
+    nn.Tanh,
+    nn.MaxPool2d,
+    nn.AvgPool2d,
+    nn.AdaptiveAvgPool2d,
+)
+"""Modules that keep the examples of a batch apart, on the first axis."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LayerNames:
-    """Names of the parameters of a linear layer or a convolution, as they are sent.
+    """Names of the parameters of a layer, as they are sent.
+
+    The layer is a matrix, whose gradient mixes all its inputs, or a *table*: of its rows an
+    example reads few, as of an embedding. A vector, as of a norm, is a table of one column.
 
     Args:
         weight: of the weight.
-        bias: of the bias; None if none is sent.
+        bias: of the bias; None if none is sent, or if it is a layer of its own.
+        is_table: whether the weight is a table.
 
     """
 
     weight: str
     bias: str | None
+    is_table: bool = False
 
     def matrix_of(self, weights: Weights) -> Float[Tensor, "outputs inputs"]:
-        """Return the layer's part of the weights; the bias is the last column."""
-        matrix = weights[self.weight].flatten(1)
+        """Return the layer's part of the weights: the last column is the bias.
+
+        The inputs of a table are its rows.
+        """
+        weight = weights[self.weight]
+        if self.is_table:
+            return weight.reshape(len(weight) if weight.dim() else 1, -1).T
         if self.bias is None:
-            return matrix
-        return torch.cat((matrix, weights[self.bias].unsqueeze(1)), 1)
+            return weight.flatten(1)
+        return torch.cat((weight.flatten(1), weights[self.bias].unsqueeze(1)), 1)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerGradients:
-    """The gradients of examples at one layer: of each, a sum of products over positions.
+    """The gradients of examples at a matrix: of each, a sum of products over positions.
 
-    A linear layer has one position, a convolution one for each pixel of its output. With a
-    bias, the last input is 1.
+    A linear layer has one position, or one for each token; a convolution has one for each pixel
+    of its output. With a bias, the last input is 1. A layer that is no such sum has its
+    gradient as inputs, and the unit vectors as slopes.
 
     Args:
         inputs: of the layer, at each position.
@@ -62,102 +94,258 @@ class LayerGradients:
         return self.slopes.transpose(1, 2) @ self.inputs
 
 
-def layers_with_products(model: nn.Module) -> dict[str, LayerNames]:
-    """Return the linear layers and convolutions that train, by the name of the module.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TableGradients:
+    """The gradients of examples at the rows of a table that each of them reads.
 
-    Left out are convolutions in groups, with padding other than zeros or with padding by name.
+    Args:
+        size: number of rows of the table.
+        rows: that an example reads, each once; slots that are left over name row 0.
+        slopes: gradient of the example's loss at each of them; 0 where a slot is left over.
+
     """
-    sent = {id(one): name for name, one in trainable_parameters(model).items()}
-    found = {}
-    for name, module in model.named_modules():
-        if not isinstance(module, (nn.Linear, nn.Conv2d)) or id(module.weight) not in sent:
-            continue
-        if isinstance(module, nn.Conv2d) and (
-            module.groups > 1
-            or module.padding_mode != "zeros"
-            or isinstance(module.padding, str)
-        ):
-            continue
-        bias = None if module.bias is None else sent.get(id(module.bias))
-        found[name] = LayerNames(sent[id(module.weight)], bias)
-    return found
+
+    size: int
+    rows: Int[Tensor, "examples positions"]
+    slopes: Float[Tensor, "examples positions outputs"]
+
+    def matrices(self) -> Float[Tensor, "examples outputs inputs"]:
+        """Return the gradient of each example, as `LayerNames.matrix_of` orders weights."""
+        examples, _, outputs = self.slopes.shape
+        whole = self.slopes.new_zeros(examples, self.size, outputs)
+        index = self.rows.unsqueeze(2).expand_as(self.slopes)
+        return whole.scatter_add_(1, index, self.slopes).transpose(1, 2)
+
+
+Gradients = LayerGradients | TableGradients
 
 
 def layer_gradients(
     build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
-) -> dict[LayerNames, LayerGradients]:
+) -> dict[LayerNames, Gradients]:
     """Return the gradients of each example's loss by layer, at these weights.
 
-    Dropout is off, and a batch norm takes its running statistics, as in `example_gradients`.
-    All gradients are in memory at once, so a caller with many examples passes a part of them.
+    Every parameter that trains is in a layer. Linear layers, convolutions, embeddings, LSTMs
+    and GRUs, wherever the network calls them, give slopes and inputs; the gradient of another
+    parameter is computed as it is. Dropout is off, and a batch norm takes its running
+    statistics, not those of a batch, in which examples mix. All gradients are in memory at
+    once, so a caller with many examples passes a part of them.
 
     Args:
         build_model: builds the architecture.
         weights: where the gradients are taken.
-        examples: on the device of the weights.
+        examples: one or more, on the device of the weights.
         recipe: names the loss.
 
     """
     model = fresh_model(build_model, Seed(0)).to(examples.inputs.device).eval()
     model.to(dtype=next(iter(weights.values())).dtype)
     load_sent_tensors(model, weights)
-    inputs, outputs = dict[str, list[Tensor]](), dict[str, list[Tensor]]()
-    layers = layers_with_products(model)
-    for name in layers:
-        _record(
-            model.get_submodule(name), inputs.setdefault(name, []), outputs.setdefault(name, [])
-        )
-    losses = per_example_loss(
-        model(examples.inputs), examples.loss_labels, recipe.loss, recipe.label_smoothing
-    )
-    flat = [one for name in layers for one in outputs[name]]
-    slopes = iter(torch.autograd.grad(losses.sum(), flat))
+    parameters = trainable_parameters(model)
+    survey = CallRecorder({id(one) for one in parameters.values()})
+    with survey:
+        model(examples.inputs[:1])
+    products = _layers_with_products(parameters, survey)
+    covered = {name for one in products.values() for name in (one.weight, one.bias)}
+    others = {name: one.detach() for name, one in parameters.items() if name not in covered}
+    network = _Network(model.requires_grad_(requires_grad=False), recipe, products, others)
+    found = network.gradients(examples)
     return {
-        names: _joined(
-            model.get_submodule(name),
-            names,
-            inputs[name],
-            [next(slopes) for _ in outputs[name]],
-        )
-        for name, names in layers.items()
-        if outputs[name]
+        names: found[names] for name in parameters for names in found if names.weight == name
     }
 
 
-def _record(module: nn.Module, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-    """Let a module add its inputs and outputs to these lists whenever it is called."""
-
-    def hook(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        inputs.append(given[0].detach())
-        outputs.append(output)
-        return output.clone()  # the next layer may work in place, but `outputs` must stay
-
-    module.register_forward_hook(hook)
-
-
-def _joined(
-    module: nn.Module, names: LayerNames, inputs: list[Tensor], slopes: list[Tensor]
-) -> LayerGradients:
-    """Return the gradients of a layer, whose calls are further positions."""
-    calls = [
-        _by_position(module, one, slope) for one, slope in zip(inputs, slopes, strict=True)
-    ]
-    before = torch.cat([one for one, _ in calls], 1)
-    if names.bias is not None:
-        before = functional.pad(before, (0, 1), value=1.0)
-    return LayerGradients(before, torch.cat([slope for _, slope in calls], 1))
-
-
-def _by_position(module: nn.Module, inputs: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the inputs and slopes of one call: (examples, positions, inputs or outputs)."""
-    if not isinstance(module, nn.Conv2d):
-        examples = len(inputs)
-        return (
-            inputs.reshape(examples, -1, inputs.shape[-1]),
-            slopes.reshape(examples, -1, slopes.shape[-1]),
+def _layers_with_products(
+    parameters: Mapping[str, Tensor], survey: CallRecorder
+) -> dict[int, LayerNames]:
+    """Return the layers that always run as such, by the id of the weight."""
+    name_of = {id(one): name for name, one in parameters.items()}
+    found = {}
+    for name, weight in parameters.items():
+        calls = [one for one in survey.calls if one.weight is weight]
+        is_one_kind = len({(one.kind, id(one.bias)) for one in calls}) == 1
+        if not is_one_kind or id(weight) in survey.others:
+            continue
+        bias = calls[0].bias
+        is_alone = id(bias) not in survey.others and all(
+            one.weight is weight for one in survey.calls if one.bias is bias
         )
-    assert not isinstance(module.padding, str), "such layers are left out"
-    patches = functional.unfold(
-        inputs, module.kernel_size, module.dilation, module.padding, module.stride
+        found[id(weight)] = LayerNames(
+            name,
+            name_of.get(id(bias)) if is_alone else None,
+            is_table=calls[0].kind == "table",
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Network:
+    """A network whose gradients are taken.
+
+    Args:
+        model: none of its parameters requires a gradient.
+        recipe: names the loss.
+        products: the layers that give inputs and slopes, by the id of the weight.
+        others: the parameters whose gradients are computed as they are, by name.
+
+    """
+
+    model: nn.Module
+    recipe: Recipe
+    products: Mapping[int, LayerNames]
+    others: Mapping[str, Tensor]
+
+    def gradients(self, examples: Examples) -> dict[LayerNames, Gradients]:
+        """Return the gradients by layer, of all examples at once if that can be done."""
+        if not self.others and _keeps_examples_apart(self.model):
+            calls, (offsets, _), seen = self._by_autograd(examples)
+            return self._by_layer(calls, seen, offsets, {})
+        try:
+            return self._by_vmap(examples)
+        except RuntimeError:  # the network reads numbers, as to pack texts by length
+            rows = torch.arange(len(examples), device=examples.labels.device)
+            each = [self._of_one(examples.take(row)) for row in torch.split(rows, 1)]
+            return {names: _stacked([one[names] for one in each]) for names in each[0]}
+
+    def _by_vmap(self, examples: Examples) -> dict[LayerNames, Gradients]:
+        """Return the gradients by layer; the network sees each example as a batch of one."""
+        # The first call of `vmap` imports the compiler of torch, which takes seconds.
+        from torch.func import grad, vmap
+
+        calls = self._calls(examples.inputs[:1])
+        with sdpa_kernel(SDPBackend.MATH):  # attention that `vmap` can run
+            (offsets, others), seen = vmap(grad(self._loss, has_aux=True), (None, 0, 0))(
+                ([_zeros(one) for one in calls], dict(self.others)),
+                examples.inputs.unsqueeze(1),
+                examples.loss_labels.unsqueeze(1),
+            )
+        return self._by_layer(calls, seen, offsets, others)
+
+    def _of_one(self, example: Examples) -> dict[LayerNames, Gradients]:
+        """Return the gradients by layer of one example."""
+        calls, (offsets, others), seen = self._by_autograd(example)
+        return self._by_layer(
+            calls,
+            [one[None] for one in seen],
+            [one[None] for one in offsets],
+            {name: one[None] for name, one in others.items()},
+        )
+
+    def _by_autograd(
+        self, examples: Examples
+    ) -> tuple[list[LayerCall], tuple[list[Tensor], dict[str, Tensor]], list[Tensor]]:
+        """Return the calls, the gradients at the start of `_loss`, and the inputs of calls."""
+        calls = self._calls(examples.inputs)
+        offsets = [_zeros(one).requires_grad_() for one in calls]
+        others = {name: one.clone().requires_grad_() for name, one in self.others.items()}
+        loss, seen = self._loss((offsets, others), examples.inputs, examples.loss_labels)
+        found = torch.autograd.grad(loss, [*offsets, *others.values()], materialize_grads=True)
+        slopes, rest = found[: len(calls)], found[len(calls) :]
+        return calls, (list(slopes), dict(zip(others, rest, strict=True))), seen
+
+    def _calls(self, inputs: Tensor) -> list[LayerCall]:
+        recorder = CallRecorder(self.products)
+        with torch.no_grad(), recorder:
+            self.model(inputs)
+        return recorder.calls
+
+    def _loss(
+        self, at: tuple[Sequence[Tensor], Mapping[str, Tensor]], inputs: Tensor, labels: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the sum of losses, and the inputs of each call.
+
+        Args:
+            at: offsets of the outputs of calls, and the other parameters.
+            inputs: of examples.
+            labels: of examples.
+
+        """
+        offsets, others = at
+        recorder = CallRecorder(self.products, offsets)
+        with recorder:
+            logits = functional_call(self.model, dict(others), (inputs,))
+        losses = per_example_loss(logits, labels, self.recipe.loss, self.recipe.label_smoothing)
+        return losses.sum(), [one.inputs.detach() for one in recorder.calls]
+
+    def _by_layer(
+        self,
+        calls: Sequence[LayerCall],
+        inputs: Sequence[Tensor],
+        slopes: Sequence[Tensor],
+        others: Mapping[str, Tensor],
+    ) -> dict[LayerNames, Gradients]:
+        """Return the gradients by layer, of inputs and slopes by call and other gradients."""
+        found: dict[LayerNames, Gradients] = {}
+        for weight, names in self.products.items():
+            parts = [
+                call.positions(*both)
+                for call, *both in zip(calls, inputs, slopes, strict=True)
+                if id(call.weight) == weight
+            ]
+            size = next(len(call.weight) for call in calls if id(call.weight) == weight)
+            found[names] = _joined(names, parts, size)
+        for name, gradient in others.items():
+            examples, is_table = len(gradient), gradient.dim() < 3
+            if is_table:
+                values = gradient.reshape(examples, -1, 1)
+                rows = torch.arange(values.shape[1], device=values.device)
+                of_name: Gradients = TableGradients(
+                    len(rows), rows.expand(examples, -1), values
+                )
+            else:
+                unit = torch.eye(gradient.shape[1]).to(gradient)
+                of_name = LayerGradients(gradient.flatten(2), unit.expand(examples, -1, -1))
+            found[LayerNames(name, None, is_table)] = of_name
+        return found
+
+
+def _zeros(call: LayerCall) -> Tensor:
+    return torch.zeros(call.shape, dtype=call.weight.dtype, device=call.weight.device)
+
+
+def _keeps_examples_apart(module: nn.Module) -> bool:
+    """Return whether a batch can be run at once: a sequence of modules known to allow it."""
+    if type(module) is nn.Sequential:
+        return all(_keeps_examples_apart(one) for one in module)
+    if isinstance(module, nn.Flatten):
+        return module.start_dim == 1
+    return type(module) in EXAMPLE_BY_EXAMPLE
+
+
+def _joined(names: LayerNames, parts: Sequence[tuple[Tensor, Tensor]], size: int) -> Gradients:
+    """Return the gradients of a layer, whose calls are further positions."""
+    inputs = torch.cat([one for one, _ in parts], 1)
+    slopes = torch.cat([one for _, one in parts], 1)
+    if names.is_table:
+        return _each_row_once(size, inputs, slopes)
+    if names.bias is not None:
+        inputs = functional.pad(inputs, (0, 1), value=1.0)
+    return LayerGradients(inputs, slopes)
+
+
+def _each_row_once(size: int, rows: Tensor, slopes: Tensor) -> TableGradients:
+    """Add the slopes of an example's positions that read the same row."""
+    rows, order = rows.sort(1)
+    slopes = slopes.gather(1, order.unsqueeze(2).expand_as(slopes))
+    slots = functional.pad((rows.diff(dim=1) != 0).long(), (1, 0)).cumsum(1)
+    count = int(slots.max()) + 1
+    merged = slopes.new_zeros(len(rows), count, slopes.shape[2])
+    merged.scatter_add_(1, slots.unsqueeze(2).expand_as(slopes), slopes)
+    return TableGradients(
+        size, rows.new_zeros(len(rows), count).scatter_(1, slots, rows), merged
     )
-    return patches.transpose(1, 2), slopes.flatten(2).transpose(1, 2)
+
+
+def _stacked(each: Sequence[Gradients]) -> Gradients:
+    """Return the gradients at a layer of examples that were run one by one."""
+
+    def padded(parts: list[Tensor]) -> Tensor:
+        return nn.utils.rnn.pad_sequence([one[0] for one in parts], batch_first=True)
+
+    slopes = padded([one.slopes for one in each])
+    if isinstance(each[0], TableGradients):
+        rows = [one.rows for one in each if isinstance(one, TableGradients)]
+        return TableGradients(each[0].size, padded(rows), slopes)
+    inputs = [one.inputs for one in each if isinstance(one, LayerGradients)]
+    return LayerGradients(padded(inputs), slopes)

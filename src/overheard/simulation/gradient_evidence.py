@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.defense import BuildModel
-from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
@@ -19,12 +18,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
 from overheard.learning.initialization import fresh_model
-from overheard.learning.layer_gradients import (
-    LayerGradients,
-    LayerNames,
-    layer_gradients,
-    layers_with_products,
-)
+from overheard.learning.layer_gradients import Gradients, LayerNames, layer_gradients
 from overheard.learning.threads import single_thread
 from overheard.learning.workers.job import Job, TensorBundle
 from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
@@ -81,7 +75,6 @@ def compute_gradient_evidence(
         senders_by_round: by round, the senders whose updates are read; one or more each.
 
     Raises:
-        NeedsError: if the model has neither a linear layer nor a convolution that trains.
         WorkerError: if workers fail repeatedly.
 
     """
@@ -97,11 +90,6 @@ def _evidence_of_round(
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     model = fresh_model(knowledge.build_model, knowledge.compute.seed)
-    if not layers_with_products(model):
-        raise NeedsError(
-            "whitened gradients need a linear layer or a convolution whose weights are sent, "
-            f"and {type(model).__name__} has none: choose attacks that read the confidence"
-        )
     start = view.broadcasts()[number]
     deltas = [view.updates(sender)[number].delta for sender in senders]
     updates = {name: torch.stack([delta[name] for delta in deltas]) for name in start}
@@ -194,14 +182,14 @@ class EvidenceJob(Job):
 
     def _gradients(
         self, weights: Weights, records: Examples
-    ) -> Iterator[dict[LayerNames, LayerGradients]]:
+    ) -> Iterator[dict[LayerNames, Gradients]]:
         for rows in torch.split(torch.arange(len(records)), RECORDS_PER_PASS):
             part = records.take(rows.to(self.device))
             yield layer_gradients(self.build_model, weights, part, self.recipe)
 
     def _evidence(
         self,
-        gradients: Mapping[LayerNames, LayerGradients],
+        gradients: Mapping[LayerNames, Gradients],
         whitenings: Mapping[LayerNames, Whitening],
         updates: Mapping[str, Tensor],
     ) -> tuple[Tensor, Tensor]:
