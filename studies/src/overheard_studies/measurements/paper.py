@@ -14,6 +14,7 @@ from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.interval_coverage import label_share_intervals
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
+from overheard_studies.measurements.sources import source_inference
 from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.study import Paper
 
@@ -24,6 +25,7 @@ PAPER = Paper(
     lambda: (
         calibration(),
         membership(),
+        source_inference(),
         words(),
         identity(),
         equal_views(),
