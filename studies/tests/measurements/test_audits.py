@@ -2,9 +2,12 @@
 
 import pytest
 
+from overheard.plans.registries import ATTACKS
+from overheard.questions.membership.claim import Membership
 from overheard_studies import plan_files
 from overheard_studies.measurements.audits import adapters, membership, shift, words
 from overheard_studies.measurements.equal_views import GRIDS, TUNING_SEEDS, equal_views_plan
+from overheard_studies.measurements.membership_worlds import FIRST, membership_worlds
 from overheard_studies.plan_files import BASE
 
 
@@ -50,3 +53,12 @@ def test_every_case_of_a_shift_has_the_weights_that_its_name_states() -> None:
         even = float(name.rpartition("_")[2])
         weights = {one.weights[0] for one in plan.data.shifts if one.weights}
         assert weights == {even}
+
+
+def test_every_attack_on_membership_is_compared_in_every_federation() -> None:
+    names = {one for one, kind in ATTACKS.plugins().items() if kind.claim_type is Membership}
+    for plan in membership_worlds().plans(quick=False).values():
+        (threat,) = plan.threats
+        assert {one.name for one in threat.attacks} == names
+        assert threat.attacks[0].name == FIRST
+        assert len(plan.seeds) >= 5

@@ -12,6 +12,7 @@ from overheard_studies.measurements.calibration import calibration
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.interval_coverage import label_share_intervals
+from overheard_studies.measurements.membership_worlds import membership_worlds
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
@@ -26,6 +27,7 @@ PAPER = Paper(
         calibration(),
         membership(),
         source_inference(),
+        membership_worlds(),
         words(),
         identity(),
         equal_views(),
