@@ -1,13 +1,19 @@
 """The measurement of source inference: how often the client that holds a record is named."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from time import process_time
 
+from overheard.auditing.simulate import knowledge, simulate
 from overheard.auditing.summary import summarise
+from overheard.core.parties import SERVER
+from overheard.core.seeds import Seed
 from overheard_studies.estimates import BOOTSTRAP_SEED
 from overheard_studies.measurements.audits import describe_plan
 from overheard_studies.plan_files import read_panels
-from overheard_studies.study import PanelRun, Study
-from overheard_studies.values import ReproducedValue
+from overheard_studies.study import Measurement, MeasurementRun, Panel, PanelRun, Study
+from overheard_studies.values import ReproducedValue, make_value
 
 HEADLINE = "source_accuracy"
 
@@ -21,15 +27,31 @@ SCORES = (
 
 
 def source_inference() -> Study:
-    """Return how often each attack names the client that holds a record."""
+    """Return how often each attack names the holder of a record, and how long it takes."""
+    panels = read_panels("source_inference", _read_sources)
     return Study(
         "source_inference",
         "Which client holds a record, by every attack",
         "It repeats no paper. whitened_source takes gradients halfway, which was chosen on the "
         "seeds 900 and 901 of these settings.",
-        read_panels("source_inference", _read_sources),
+        panels,
         describe_plan,
+        measurements=(Measurement("seconds", partial(_measure_seconds, panels[0])),),
     )
+
+
+def _measure_seconds(panel: Panel, run: MeasurementRun) -> Iterator[ReproducedValue]:
+    """Measure the core seconds of each attack on one run of a panel."""
+    plan = panel.plan(True)
+    assert plan is not None
+    resources = replace(run.resources, workers=1)
+    transcript, _ = simulate(plan, resources=resources)
+    known, view = knowledge(plan, resources=resources), transcript.seen_by(SERVER)
+    for attack in plan.threats[0].attacks:
+        began = process_time()
+        attack.infer(view, view.senders(), known, Seed(0))
+        words = f"{panel.name}; {attack.name}: core seconds on one run"
+        yield make_value(f"seconds_{attack.name}", words, process_time() - began, None, "lower")
 
 
 def _read_sources(one: PanelRun) -> Iterator[ReproducedValue]:
