@@ -46,7 +46,7 @@ class LayerCall:
         weight: of the layer.
         bias: of the layer.
         settings: the other arguments by name.
-        shape: of the output.
+        output: what the call gives.
 
     """
 
@@ -55,7 +55,7 @@ class LayerCall:
     weight: Tensor
     bias: Tensor | None
     settings: Mapping[str, Any]
-    shape: torch.Size
+    output: Tensor
 
     def positions(self, inputs: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
         """Return inputs and slopes by position.
@@ -175,8 +175,10 @@ class CallRecorder(TorchFunctionMode):
         if id(weight) not in self._watched:
             self.others.add(id(bias))
             return output
-        self.calls.append(LayerCall(kind, named["input"], weight, bias, named, output.shape))
-        return output + self._offsets[len(self.calls) - 1] if self._offsets else output
+        self.calls.append(LayerCall(kind, named["input"], weight, bias, named, output))
+        if self._offsets:
+            return output + self._offsets[len(self.calls) - 1]
+        return output.clone()  # the network may work in place, but `calls` must stay
 
     def _bag(self, named: Mapping[str, Any]) -> Tensor:
         """Sum or average the word vectors of each text; 0 for a text without words."""

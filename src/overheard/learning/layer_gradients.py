@@ -70,6 +70,16 @@ class LayerNames:
             return weight.flatten(1)
         return torch.cat((weight.flatten(1), weights[self.bias].unsqueeze(1)), 1)
 
+    def parts_of(
+        self, matrices: Float[Tensor, "examples outputs inputs"]
+    ) -> dict[str, Float[Tensor, "examples ..."]]:
+        """Return the parameters in such matrices by name, in the order of their numbers."""
+        if self.is_table:
+            return {self.weight: matrices.transpose(1, 2)}
+        if self.bias is None:
+            return {self.weight: matrices}
+        return {self.weight: matrices[:, :, :-1], self.bias: matrices[:, :, -1]}
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +101,8 @@ class LayerGradients:
 
     def matrices(self) -> Float[Tensor, "examples outputs inputs"]:
         """Return the gradient of each example, as `LayerNames.matrix_of` orders weights."""
-        return self.slopes.transpose(1, 2) @ self.inputs
+        slopes = self.slopes.transpose(1, 2)
+        return slopes * self.inputs if slopes.shape[2] == 1 else slopes @ self.inputs
 
 
 @final
@@ -139,136 +150,122 @@ def layer_gradients(
         recipe: names the loss.
 
     """
-    model = fresh_model(build_model, Seed(0)).to(examples.inputs.device).eval()
+    model = model_at(build_model, weights, examples.inputs.device)
+    found = _by_layer(model, examples, recipe)
+    return {
+        names: found[names]
+        for name in trainable_parameters(model)
+        for names in found
+        if names.weight == name
+    }
+
+
+def model_at(build_model: BuildModel, weights: Weights, device: torch.device) -> nn.Module:
+    """Return the model with these weights and of their dtype, without dropout."""
+    model = fresh_model(build_model, Seed(0)).to(device).eval()
     model.to(dtype=next(iter(weights.values())).dtype)
     load_sent_tensors(model, weights)
+    return model
+
+
+def _by_layer(
+    model: nn.Module, examples: Examples, recipe: Recipe
+) -> dict[LayerNames, Gradients]:
+    """Return the gradients of all examples at once if that can be done, else one by one."""
     parameters = trainable_parameters(model)
     survey = CallRecorder({id(one) for one in parameters.values()})
     with survey:
         model(examples.inputs[:1])
-    products = _layers_with_products(parameters, survey)
-    covered = {name for one in products.values() for name in (one.weight, one.bias)}
-    others = {name: one.detach() for name, one in parameters.items() if name not in covered}
-    network = _Network(model.requires_grad_(requires_grad=False), recipe, products, others)
-    found = network.gradients(examples)
-    return {
-        names: found[names] for name in parameters for names in found if names.weight == name
-    }
-
-
-def _layers_with_products(
-    parameters: Mapping[str, Tensor], survey: CallRecorder
-) -> dict[int, LayerNames]:
-    """Return the layers that always run as such, by the id of the weight."""
-    name_of = {id(one): name for name, one in parameters.items()}
-    found = {}
-    for name, weight in parameters.items():
-        calls = [one for one in survey.calls if one.weight is weight]
-        is_one_kind = len({(one.kind, id(one.bias)) for one in calls}) == 1
-        if not is_one_kind or id(weight) in survey.others:
-            continue
-        bias = calls[0].bias
-        is_alone = id(bias) not in survey.others and all(
-            one.weight is weight for one in survey.calls if one.bias is bias
-        )
-        found[id(weight)] = LayerNames(
-            name,
-            name_of.get(id(bias)) if is_alone else None,
-            is_table=calls[0].kind == "table",
-        )
-    return found
+    layers = _Layers.of_calls(parameters, survey)
+    if not layers.others and _keeps_examples_apart(model):
+        return layers.by_autograd(model, examples, recipe)
+    try:
+        return layers.by_vmap(model, examples, recipe, survey.calls)
+    except RuntimeError:  # the network reads numbers, as to pack texts by length
+        rows = torch.split(torch.arange(len(examples), device=examples.labels.device), 1)
+        each = [layers.by_autograd(model, examples.take(row), recipe) for row in rows]
+        return {names: _stacked([one[names] for one in each]) for names in each[0]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Network:
-    """A network whose gradients are taken.
+class _Layers:
+    """The layers of a network.
 
     Args:
-        model: none of its parameters requires a gradient.
-        recipe: names the loss.
-        products: the layers that give inputs and slopes, by the id of the weight.
-        others: the parameters whose gradients are computed as they are, by name.
+        products: those that always run as linear layers, convolutions or tables, by the id of
+            the weight.
+        others: all other parameters by name.
 
     """
 
-    model: nn.Module
-    recipe: Recipe
     products: Mapping[int, LayerNames]
     others: Mapping[str, Tensor]
 
-    def gradients(self, examples: Examples) -> dict[LayerNames, Gradients]:
-        """Return the gradients by layer, of all examples at once if that can be done."""
-        if not self.others and _keeps_examples_apart(self.model):
-            calls, (offsets, _), seen = self._by_autograd(examples)
-            return self._by_layer(calls, seen, offsets, {})
-        try:
-            return self._by_vmap(examples)
-        except RuntimeError:  # the network reads numbers, as to pack texts by length
-            rows = torch.arange(len(examples), device=examples.labels.device)
-            each = [self._of_one(examples.take(row)) for row in torch.split(rows, 1)]
-            return {names: _stacked([one[names] for one in each]) for names in each[0]}
+    @classmethod
+    def of_calls(cls, parameters: Mapping[str, Tensor], survey: CallRecorder) -> "_Layers":
+        """Return the layers of a network, from the calls for one example."""
+        name_of = {id(one): name for name, one in parameters.items()}
+        products = {}
+        for name, weight in parameters.items():
+            calls = [one for one in survey.calls if one.weight is weight]
+            is_one_kind = len({(one.kind, id(one.bias)) for one in calls}) == 1
+            if not is_one_kind or id(weight) in survey.others:
+                continue
+            bias, is_table = calls[0].bias, calls[0].kind == "table"
+            is_alone = id(bias) not in survey.others and all(
+                one.weight is weight for one in survey.calls if one.bias is bias
+            )
+            of_bias = name_of.get(id(bias)) if is_alone else None
+            products[id(weight)] = LayerNames(name, of_bias, is_table)
+        covered = {name for one in products.values() for name in (one.weight, one.bias)}
+        return cls(products, {n: one for n, one in parameters.items() if n not in covered})
 
-    def _by_vmap(self, examples: Examples) -> dict[LayerNames, Gradients]:
-        """Return the gradients by layer; the network sees each example as a batch of one."""
+    def by_autograd(
+        self, model: nn.Module, examples: Examples, recipe: Recipe
+    ) -> dict[LayerNames, Gradients]:
+        """Return the gradients of one example, or of a network that keeps examples apart."""
+        recorder = CallRecorder(self.products)
+        with recorder:
+            logits = model(examples.inputs)
+        calls = recorder.calls
+        found = torch.autograd.grad(
+            _losses(logits, examples.loss_labels, recipe).sum(),
+            [*(one.output for one in calls), *self.others.values()],
+            materialize_grads=True,
+        )
+        inputs, slopes = [one.inputs.detach() for one in calls], list(found[: len(calls)])
+        if len(examples) == 1:
+            inputs, slopes = [one[None] for one in inputs], [one[None] for one in slopes]
+        others = zip(self.others, (one[None] for one in found[len(calls) :]), strict=True)
+        return self._joined(calls, inputs, slopes, dict(others))
+
+    @torch.no_grad()
+    def by_vmap(
+        self, model: nn.Module, examples: Examples, recipe: Recipe, calls: Sequence[LayerCall]
+    ) -> dict[LayerNames, Gradients]:
+        """Return the gradients; the network sees each example as a batch of one."""
         # The first call of `vmap` imports the compiler of torch, which takes seconds.
         from torch.func import grad, vmap
 
-        calls = self._calls(examples.inputs[:1])
+        def loss(
+            at: tuple[Sequence[Tensor], dict[str, Tensor]], inputs: Tensor, label: Tensor
+        ) -> tuple[Tensor, list[Tensor]]:
+            """Return the loss at offsets of outputs and at other parameters, and inputs."""
+            recorder = CallRecorder(self.products, at[0])
+            with recorder:
+                logits = functional_call(model, at[1], (inputs,))
+            return _losses(logits, label, recipe).sum(), [one.inputs for one in recorder.calls]
+
+        calls = [one for one in calls if id(one.weight) in self.products]
         with sdpa_kernel(SDPBackend.MATH):  # attention that `vmap` can run
-            (offsets, others), seen = vmap(grad(self._loss, has_aux=True), (None, 0, 0))(
-                ([_zeros(one) for one in calls], dict(self.others)),
+            (slopes, others), inputs = vmap(grad(loss, has_aux=True), (None, 0, 0))(
+                ([torch.zeros_like(one.output) for one in calls], dict(self.others)),
                 examples.inputs.unsqueeze(1),
                 examples.loss_labels.unsqueeze(1),
             )
-        return self._by_layer(calls, seen, offsets, others)
+        return self._joined(calls, inputs, slopes, others)
 
-    def _of_one(self, example: Examples) -> dict[LayerNames, Gradients]:
-        """Return the gradients by layer of one example."""
-        calls, (offsets, others), seen = self._by_autograd(example)
-        return self._by_layer(
-            calls,
-            [one[None] for one in seen],
-            [one[None] for one in offsets],
-            {name: one[None] for name, one in others.items()},
-        )
-
-    def _by_autograd(
-        self, examples: Examples
-    ) -> tuple[list[LayerCall], tuple[list[Tensor], dict[str, Tensor]], list[Tensor]]:
-        """Return the calls, the gradients at the start of `_loss`, and the inputs of calls."""
-        calls = self._calls(examples.inputs)
-        offsets = [_zeros(one).requires_grad_() for one in calls]
-        others = {name: one.clone().requires_grad_() for name, one in self.others.items()}
-        loss, seen = self._loss((offsets, others), examples.inputs, examples.loss_labels)
-        found = torch.autograd.grad(loss, [*offsets, *others.values()], materialize_grads=True)
-        slopes, rest = found[: len(calls)], found[len(calls) :]
-        return calls, (list(slopes), dict(zip(others, rest, strict=True))), seen
-
-    def _calls(self, inputs: Tensor) -> list[LayerCall]:
-        recorder = CallRecorder(self.products)
-        with torch.no_grad(), recorder:
-            self.model(inputs)
-        return recorder.calls
-
-    def _loss(
-        self, at: tuple[Sequence[Tensor], Mapping[str, Tensor]], inputs: Tensor, labels: Tensor
-    ) -> tuple[Tensor, list[Tensor]]:
-        """Return the sum of losses, and the inputs of each call.
-
-        Args:
-            at: offsets of the outputs of calls, and the other parameters.
-            inputs: of examples.
-            labels: of examples.
-
-        """
-        offsets, others = at
-        recorder = CallRecorder(self.products, offsets)
-        with recorder:
-            logits = functional_call(self.model, dict(others), (inputs,))
-        losses = per_example_loss(logits, labels, self.recipe.loss, self.recipe.label_smoothing)
-        return losses.sum(), [one.inputs.detach() for one in recorder.calls]
-
-    def _by_layer(
+    def _joined(
         self,
         calls: Sequence[LayerCall],
         inputs: Sequence[Tensor],
@@ -278,13 +275,9 @@ class _Network:
         """Return the gradients by layer, of inputs and slopes by call and other gradients."""
         found: dict[LayerNames, Gradients] = {}
         for weight, names in self.products.items():
-            parts = [
-                call.positions(*both)
-                for call, *both in zip(calls, inputs, slopes, strict=True)
-                if id(call.weight) == weight
-            ]
-            size = next(len(call.weight) for call in calls if id(call.weight) == weight)
-            found[names] = _joined(names, parts, size)
+            of_layer = [place for place, one in enumerate(calls) if id(one.weight) == weight]
+            parts = [calls[place].positions(inputs[place], slopes[place]) for place in of_layer]
+            found[names] = _joined(names, parts, len(calls[of_layer[0]].weight))
         for name, gradient in others.items():
             examples, is_table = len(gradient), gradient.dim() < 3
             if is_table:
@@ -300,8 +293,8 @@ class _Network:
         return found
 
 
-def _zeros(call: LayerCall) -> Tensor:
-    return torch.zeros(call.shape, dtype=call.weight.dtype, device=call.weight.device)
+def _losses(logits: Tensor, labels: Tensor, recipe: Recipe) -> Float[Tensor, " examples"]:
+    return per_example_loss(logits, labels, recipe.loss, recipe.label_smoothing)
 
 
 def _keeps_examples_apart(module: nn.Module) -> bool:
