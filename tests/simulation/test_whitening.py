@@ -1,89 +1,164 @@
-"""Fit and strength in the axes of the factors equal those of the whole covariance matrix."""
+"""Fit and strength in factored axes equal those of whole gradients and covariance matrices."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from overheard.core.seeds import Seed
 from overheard.learning.layer_gradients import LayerGradients, TableGradients
-from overheard.simulation.whitening import Factors, Whitening, fit_and_strength
+from overheard.simulation.whitening import (
+    Axes,
+    DenseGradients,
+    Evidence,
+    RowGradients,
+    SummedGradients,
+    at_points,
+    entry_variances,
+    evidence_of,
+    joined,
+    log_likelihood_ratios,
+    principal_axes,
+)
 
 
-def gradients(inputs: list[list[float]], slopes: list[list[float]]) -> LayerGradients:
-    """Return the gradients of records with one position each."""
-    return LayerGradients(
-        torch.tensor(inputs, dtype=torch.float64).unsqueeze(1),
-        torch.tensor(slopes, dtype=torch.float64).unsqueeze(1),
-    )
+def draws(seed: int, *shapes: tuple[int, ...]) -> list[Tensor]:
+    generator = Seed(seed).generator()
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
-def test_fit_and_strength_are_those_worked_by_hand() -> None:
-    # E[x x'] = diag(2, 8), E[g g'] = diag(1, 4): the entries of J have variances
-    # (2, 8; 8, 32), up to a factor.
-    records = gradients([[2, 0], [0, 4]], [[2**0.5, 0], [0, 8**0.5]])
-    whitening = Whitening.of_factors(Factors.of_records([records]), ridge=0.0)
-    # The update's square is 100, the variances' sum is 50: the factor is 2 and C is
-    # (4, 16; 16, 64).
-    update = torch.tensor([[[-8.0, 0.0], [0.0, 6.0]]], dtype=torch.float64)
-    # J = (1, 2)' (1, 1) = (1, 1; 2, 2).  N = -(1 * -8 / 4 + 2 * 6 / 64) = 2 - 3 / 16.
-    # S = 1 / 4 + 1 / 16 + 4 / 16 + 4 / 64 = 5 / 8.
-    fit, strength = fit_and_strength(gradients([[1, 1]], [[1, 2]]), whitening, update)
-    assert fit.item() == pytest.approx(2 - 3 / 16)
-    assert strength.item() == pytest.approx(5 / 8)
-
-
-def test_a_table_has_the_fit_and_strength_of_the_diagonal_of_its_rows() -> None:
-    # Three rows of two columns. The first record reads rows 0 and 2, the second row 2 twice,
-    # which is one slope, and a slot is left over.
-    rows = torch.tensor([[0, 2], [2, 0]])
-    slopes = torch.tensor([[[1.0, 0.0], [0.0, 2.0]], [[2.0, 2.0], [0.0, 0.0]]])
-    records = TableGradients(3, rows, slopes.double())
-    factors = Factors.of_records([records])
-    assert factors.inputs.tolist() == [0.5, 0.0, 6.0]  # (4 + 8) / 2 at row 2
-    assert factors.outputs.tolist() == [[2.5, 2.0], [2.0, 4.0]]
-    update = torch.randn(1, 2, 3, generator=Seed(1).generator(), dtype=torch.float64)
-    found = fit_and_strength(records, Whitening.of_factors(factors), update, 0.1)
-    matrices = records.matrices()
-    dense = LayerGradients(matrices, torch.eye(2).double().expand(2, 2, 2))
-    diagonal = Factors(torch.diag(factors.inputs), factors.outputs)
-    expected = fit_and_strength(dense, Whitening.of_factors(diagonal), update, 0.1)
-    torch.testing.assert_close(found, expected)
+def test_fit_and_strength_are_those_worked_by_hand(monkeypatch) -> None:
+    monkeypatch.setattr("overheard.simulation.whitening.RIDGE", 0.0)
+    monkeypatch.setattr("overheard.simulation.whitening.NOISE_SHARES", (0.0,))
+    # The entries of two gradients: (1, 1; 1, 1) and (7, 1; 1, 7). Mean squares: (25, 1; 1, 25).
+    matrices = torch.tensor([[[1.0, 1], [1, 1]], [[7, 1], [1, 7]]], dtype=torch.float64)
+    update = torch.tensor([[-10.0, 2], [2, 10]], dtype=torch.float64)
+    # The factor is the mean of (100/25, 4, 4, 100/25), which is 4: C = (100, 4; 4, 100).
+    found = evidence_of(SummedGradients(matrices), update)
+    # C^-1 U = (-.1, .5; .5, .1): N = -(-.1 + .5 + .5 + .1) = -1, and -(-.7 + 1 + .7) = -1.
+    # S = 2/100 + 2/4 = .52, and 98/100 + 2/4 = 1.48.
+    torch.testing.assert_close(found.fit, torch.tensor([-1.0, -1]).double())
+    torch.testing.assert_close(found.strength, torch.tensor([0.52, 1.48]).double())
 
 
 @settings(max_examples=20, deadline=None)
-@given(
-    seed=st.integers(0, 2**20),
-    positions=st.integers(1, 3),
-    noise=st.floats(0, 2),
-    ridge=st.floats(0.01, 1),
-)
-def test_axes_give_what_the_whole_covariance_matrix_gives(
-    seed: int, positions: int, noise: float, ridge: float
+@given(seed=st.integers(0, 2**20), points=st.integers(1, 3))
+def test_products_of_slopes_and_inputs_give_what_whole_gradients_give(
+    seed: int, points: int
 ) -> None:
-    generator = Seed(seed).generator()
-
-    def draw(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-    records = LayerGradients(draw(9, positions, 3), draw(9, positions, 2))
-    factors, update = Factors.of_records([records]), draw(1, 2, 3)
-    fit, strength = fit_and_strength(
-        records, Whitening.of_factors(factors, ridge), update, noise
-    )
-    identity = [
-        torch.eye(len(one), dtype=torch.float64) for one in (factors.outputs, factors.inputs)
-    ]
-    outputs, inputs = (
-        one + ridge * one.trace() / len(one) * unit
-        for one, unit in zip((factors.outputs, factors.inputs), identity, strict=True)
-    )
-    square = float(update.square().sum())
-    signal = max(square - 6 * noise, 1e-3 * square) / (outputs.trace() * inputs.trace())
-    covariance = signal * torch.kron(outputs, inputs) + noise * torch.eye(
-        6, dtype=torch.float64
-    )
-    rows = records.matrices().flatten(1)
+    # More records than inputs: the axes are a whole basis.
+    inputs, slopes, update = draws(seed, (points, 9, 4), (points, 9, 3), (3, 4))
+    dense = DenseGradients.of_points(list(inputs), list(slopes))
+    whole = SummedGradients((slopes.unsqueeze(3) * inputs.unsqueeze(2)).mean(0))
+    axes, weights = dense.axes(), update.square()
+    for one, other in ((dense, whole), (dense.rotated(axes), whole.rotated(axes))):
+        torch.testing.assert_close(one.mean(), other.mean())
+        torch.testing.assert_close(one.products(update), other.products(update))
+        torch.testing.assert_close(one.squares(weights), other.squares(weights))
+    # The same covariance matrix, in any axes.
+    variances = entry_variances(dense.rotated(axes).mean_squares(), axes.rotate(update))
+    turn = torch.kron(axes.outputs.contiguous(), axes.inputs.contiguous())
+    covariance = turn @ torch.diag(variances.flatten()) @ turn.T
+    rows = whole.matrices.flatten(1)
     solved = torch.linalg.solve(covariance, rows.T)
-    torch.testing.assert_close(fit[0], -(update.flatten() @ solved))
-    torch.testing.assert_close(strength[0], (rows * solved.T).sum(1))
+    found = evidence_of(dense.rotated(axes), axes.rotate(update))
+    torch.testing.assert_close(found.fit, -(update.flatten() @ solved))
+    torch.testing.assert_close(found.strength, (rows * solved.T).sum(1))
+
+
+def test_inputs_that_stay_the_same_are_kept_once() -> None:
+    inputs, slopes = draws(0, (5, 1, 4), (2, 5, 1, 3))
+    found = at_points([LayerGradients(inputs, one) for one in slopes])
+    assert isinstance(found, DenseGradients)
+    assert len(found.inputs) == 1
+    torch.testing.assert_close(found.slopes[0], slopes.mean(0).squeeze(1))
+
+
+def test_positions_are_summed() -> None:
+    inputs, slopes = draws(0, (5, 2, 4), (5, 2, 3))
+    found = at_points([LayerGradients(inputs, slopes)])
+    assert isinstance(found, SummedGradients)
+    torch.testing.assert_close(found.matrices, torch.einsum("npo,npi->noi", slopes, inputs))
+
+
+@pytest.mark.parametrize("rows", [3, 30])
+def test_axes_diagonalise_the_second_moments_and_span_the_rows(rows: int) -> None:
+    (numbers,) = draws(1, (rows, 6))
+    axes = principal_axes(numbers)
+    assert axes.shape == (6, min(rows, 6))
+    torch.testing.assert_close(axes.T @ axes, torch.eye(axes.shape[1], dtype=torch.float64))
+    torch.testing.assert_close((numbers @ axes) @ axes.T, numbers)
+    moments = (numbers @ axes).T @ (numbers @ axes)
+    torch.testing.assert_close(moments, torch.diag(moments.diagonal()))
+
+
+def test_rows_of_zeros_have_an_axis_and_finite_evidence() -> None:
+    nothing = torch.zeros(4, 3, 5)
+    axes = SummedGradients(nothing).axes()
+    found = evidence_of(SummedGradients(nothing).rotated(axes), axes.rotate(torch.ones(3, 5)))
+    assert bool(log_likelihood_ratios([found.standardised()]).isfinite().all())
+
+
+def test_noise_is_measured_on_the_update() -> None:
+    moments = torch.outer(torch.logspace(-3, 3, 40), torch.logspace(-3, 3, 50)).double()
+    signal, noise = draws(2, (40, 50), (40, 50))
+    clean = entry_variances(moments, signal * moments.sqrt())
+    noisy = entry_variances(moments, signal * moments.sqrt() + noise * 1e3)
+    assert float(noisy.min()) == pytest.approx(1e6, rel=0.2)
+    assert float(clean.min()) < 1e-2 * float(clean.mean())
+
+
+def test_standardised_fits_of_most_records_are_standard_normal() -> None:
+    noise, strength = draws(3, (4000,), (4000,))
+    strength = strength.exp()
+    biased = Evidence(3 * noise * strength.sqrt() + 2 * strength.sqrt(), strength)
+    fit = biased.standardised()
+    scores = fit.fit / fit.strength.sqrt()
+    assert float(scores.mean()) == pytest.approx(0, abs=0.05)
+    assert float(scores.std()) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0, 100.0])
+def test_members_have_ratios_above_0_whatever_the_weight_of_a_gradient_is(weight) -> None:
+    noise, spread = draws(4, (2, 2000), (2000,))
+    strength = (spread.abs() + 1).square() * 9 / weight**2
+    is_member = torch.arange(2000) < 200
+    rounds = [
+        Evidence(one * strength.sqrt() + is_member * weight * strength, strength)
+        for one in noise
+    ]
+    ratios = log_likelihood_ratios(rounds)
+    assert float((ratios[is_member] > 0).double().mean()) > 0.95
+    assert float((ratios[~is_member] > 0).double().mean()) < 0.05
+    # Two rounds tell more than one.
+    alone = log_likelihood_ratios(rounds[:1])
+    assert float(ratios[is_member].mean()) > 1.5 * float(alone[is_member].mean())
+
+
+def test_axes_rotate_an_update_as_its_gradients() -> None:
+    matrices, update = draws(5, (7, 3, 4), (3, 4))
+    axes = Axes(*(torch.linalg.qr(one)[0] for one in draws(6, (4, 4), (3, 3))))
+    torch.testing.assert_close(
+        SummedGradients(matrices).rotated(axes).products(axes.rotate(update)),
+        SummedGradients(matrices).products(update),
+    )
+
+
+def test_rows_of_a_table_give_what_whole_gradients_give() -> None:
+    # Rows of two columns; the first record reads rows 0 and 2, the others one row each.
+    parts = [
+        TableGradients(3, torch.tensor([[0, 2]]), torch.tensor([[[1.0, 0], [3, 2]]])),
+        TableGradients(3, torch.tensor([[2], [1]]), torch.tensor([[[2.0, 2]], [[1, 5]]])),
+    ]
+    whole = SummedGradients(torch.cat([one.matrices() for one in parts]))
+    (update,) = draws(1, (2, 3))
+    rows, update = joined([at_points([one, one]) for one in parts]), update.float()
+    assert isinstance(rows, RowGradients)
+    axes = Axes(None, whole.axes().outputs)
+    torch.testing.assert_close(rows.axes().outputs.abs(), axes.outputs.abs())
+    for one, other in ((rows, whole), (rows.rotated(axes), whole.rotated(axes))):
+        torch.testing.assert_close(one.mean(), other.mean())
+        torch.testing.assert_close(one.mean_squares(), other.mean_squares())
+        torch.testing.assert_close(one.products(update), other.products(update))
+        torch.testing.assert_close(one.squares(update.abs()), other.squares(update.abs()))

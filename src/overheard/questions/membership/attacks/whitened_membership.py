@@ -1,0 +1,88 @@
+"""Membership by the whitened gradient of each record: a matched filter by Kronecker factors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from overheard.core.attack import Attack
+from overheard.core.defense import TrainingPart
+from overheard.core.knowledge import Knowledge
+from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
+from overheard.core.parties import Party
+from overheard.core.seeds import Seed
+from overheard.core.settings import Positive
+from overheard.core.view import View
+from overheard.questions.membership.claim import Membership
+from overheard.questions.membership.estimators.record_logits import rounds_to_read
+from overheard.simulation.gradient_evidence import compute_gradient_evidence
+from overheard.simulation.whitening import log_likelihood_ratios
+
+MAX_RATIO = 1e30
+"""Log-likelihood ratios are clamped to this magnitude, within the range of float32."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WhitenedMembership(Attack[Membership]):
+    """How well the update points along each record's gradient, in whitened axes.
+
+    Local training adds minus the gradients of its examples, so an update is a sum of gradients.
+    In most directions all gradients vary much; there a record's own gradient drowns in the sum.
+    In others they vary little, and there it shows. So the inner product of update and gradient
+    is weighted by the inverse covariance of the update: a matched filter. Of a layer this
+    covariance is about a Kronecker product of two small matrices, one of inputs and one of
+    output gradients. Auxiliary and candidate records show both, and nothing is trained.
+
+    The kin of this test, and what differs:
+
+    - GLiR (Leemann et al. 2023) is the likelihood ratio of one step's gradient, with the full
+      covariance of a few layers. Here the covariance is factored, and updates of many steps are
+      read: gradients are averaged over the way from broadcast to update.
+    - FedMIA (Zhu et al. 2025) takes the cosine, without a covariance, and the other clients in
+      place of auxiliary records.
+    - K-FAC (Martens and Grosse 2015) uses these factors for the natural gradient, to train; the
+      variances along their eigenvectors are those of EK-FAC (George et al. 2018).
+    - `gradient_membership` has the covariance of 256 trained shadow models, whose rank is 256.
+
+    It reads all layers. Of an embedding, of a norm and of other vectors the covariance of rows
+    is diagonal: no row says anything of another one. What adaptive optimizers
+    divide by is estimated, from the gradients' mean squares. Records whose gradients are large
+    in directions where others have none are readable where the mean record is not:
+    `GradientEvidence.strength` says which.
+
+    Args:
+        most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+
+    """
+
+    most_rounds: Positive = 5
+
+    name: ClassVar[str] = "whitened_membership"
+    claim_type: ClassVar = Membership
+    needs: ClassVar = frozenset({UPDATES, BROADCASTS, MODEL, RECIPE, CANDIDATES})
+    source: ClassVar[str] = (
+        "Overheard, based on Leemann et al. 2023 (Gaussian Membership Inference Privacy, "
+        "NeurIPS): the likelihood ratio of gradients; and on Martens and Grosse 2015 "
+        "(Optimizing Neural Networks with Kronecker-factored Approximate Curvature, ICML)"
+    )
+
+    def used_training_parts(self) -> frozenset[TrainingPart]:
+        """Return the parts of the known training that its claims depend on."""
+        return frozenset({"loss"})
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, Membership]:
+        """Claim the log-likelihood ratio of each record."""
+        rounds_of = rounds_to_read(view, targets, self.most_rounds)
+        senders = {
+            number: [target for target in targets if number in rounds_of[target]]
+            for number in sorted({number for rounds in rounds_of.values() for number in rounds})
+        }
+        evidence = compute_gradient_evidence(view, knowledge, senders)
+        claims = {}
+        for target, rounds in rounds_of.items():
+            found = [evidence[one].of_sender(senders[one].index(target)) for one in rounds]
+            ratios = log_likelihood_ratios(found).clamp(-MAX_RATIO, MAX_RATIO)
+            claims[target] = Membership(ratios.float())
+        return claims

@@ -1,0 +1,101 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
+from overheard.core.messages import Broadcast, Message, Update
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
+from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
+from overheard.testing.trial import PlantedRun
+from tests.questions.membership.attacks.test_gradient_membership import mean_auc
+from tests.questions.membership.attacks.test_lira import figure
+from tests.runs.changed_updates import change_updates
+
+ATTACK = WhitenedMembership()
+CLIENTS = [client(number) for number in range(4)]
+
+
+def known(run: PlantedRun, **changes: object) -> PlantedRun:
+    """Return the run with an attacker that knows something else."""
+    return replace(run, knowledge=replace(run.knowledge, **changes))
+
+
+def test_ranks_members_first_and_claims_them_above_0(by_heart) -> None:
+    assert mean_auc(by_heart, ATTACK) > 0.97
+    assert figure(by_heart, ATTACK, "membership_accuracy") > 0.85
+
+
+def test_needs_no_auxiliary_examples(by_heart) -> None:
+    assert mean_auc(known(by_heart, auxiliary=None), ATTACK) > 0.9
+
+
+def test_is_at_chance_if_no_record_was_trained_on(never_seen) -> None:
+    # 80 members and 100 non-members: one standard error is about 0.04.
+    assert mean_auc(never_seen, ATTACK) == pytest.approx(0.5, abs=0.13)
+
+
+def test_finds_the_members_of_all_clients_together(by_heart) -> None:
+    assert figure(by_heart, ATTACK, "membership_auc", COHORT) > 0.8
+
+
+def test_a_client_is_claimed_alike_whichever_others_are_asked_about(by_heart) -> None:
+    view = by_heart.transcript.seen_by(SERVER)
+    both = ATTACK.infer(view, [client(0), client(2)], by_heart.knowledge, Seed(0))
+    alone = ATTACK.infer(view, [client(2)], by_heart.knowledge, Seed(0))
+    assert alone[client(2)].scores.equal(both[client(2)].scores)
+
+
+def test_the_order_of_candidates_does_not_matter(by_heart) -> None:
+    # So labels of records that are permuted, as in a null federation, are exchangeable.
+    records = candidate_records(by_heart.knowledge)
+    order = torch.randperm(len(records), generator=Seed(1).generator())
+    facts = by_heart.knowledge.facts.having(CandidateRecords(records.take(order)))
+    view = by_heart.transcript.seen_by(SERVER)
+    plain = ATTACK.infer(view, [client(0)], by_heart.knowledge, Seed(0))[client(0)].scores
+    knowledge = replace(by_heart.knowledge, facts=facts)
+    moved = ATTACK.infer(view, [client(0)], knowledge, Seed(0))[client(0)].scores
+    torch.testing.assert_close(moved, plain[order], rtol=1e-2, atol=1e-2)
+
+
+def test_an_update_of_zeros_gives_finite_scores(by_heart) -> None:
+    zeros = change_updates(
+        by_heart.transcript.messages,
+        lambda update: {"delta": {n: torch.zeros_like(w) for n, w in update.delta.items()}},
+        [client(0)],
+    )
+    run = replace(by_heart, transcript=Transcript(zeros))
+    assert 0 <= figure(run, ATTACK, "membership_auc") <= 1
+
+
+def test_the_steps_of_an_adaptive_optimizer_are_undone(by_heart) -> None:
+    knowledge = by_heart.knowledge
+    adam = Recipe(rate=0.003, epochs=3, batch=5, optimizer="adam")
+    start = by_heart.transcript.seen_by(SERVER).broadcasts()[0]
+    tasks = [
+        ClientTask(who, torch.arange(20 * n, 20 * n + 20)) for n, who in enumerate(CLIENTS)
+    ]
+    trained = train_cohort(
+        knowledge.build_model,
+        start,
+        candidate_records(knowledge),
+        tasks,
+        adam,
+        seed=Seed(0),
+        round=0,
+        workers=1,
+    )
+    sent = [Message(0, SERVER, frozenset(CLIENTS), Broadcast(start))]
+    sent += [
+        Message(0, who, frozenset({SERVER}), Update(dict(one.delta)))
+        for who, one in zip(CLIENTS, trained, strict=True)
+    ]
+    run = replace(by_heart, transcript=Transcript(tuple(sent)))
+    undone = mean_auc(known(run, recipe=adam), ATTACK)
+    assert undone > 0.98
+    assert undone > mean_auc(run, ATTACK)
