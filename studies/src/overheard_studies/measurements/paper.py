@@ -17,6 +17,7 @@ from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
 from overheard_studies.measurements.whispers_setting import whispers_setting
+from overheard_studies.measurements.whitened import whitened
 from overheard_studies.study import Paper
 
 PAPER = Paper(
@@ -28,6 +29,7 @@ PAPER = Paper(
         membership(),
         source_inference(),
         membership_worlds(),
+        whitened(),
         words(),
         identity(),
         equal_views(),

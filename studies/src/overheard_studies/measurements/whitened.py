@@ -1,0 +1,368 @@
+"""The whitened test of membership beside its prototype and today's other attacks."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from time import process_time
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.stats import spearmanr
+from torch import Tensor
+
+from overheard.auditing.inputs import Resources, load_inputs
+from overheard.auditing.knowledge import attacker_knowledge
+from overheard.auditing.simulate import simulate
+from overheard.core.attack import Attack
+from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.examples import concatenate_examples
+from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import candidate_records
+from overheard.core.parties import SERVER, Party
+from overheard.core.seeds import Seed
+from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.view import View
+from overheard.data.dataset import DataSource
+from overheard.data.datasets.cifar10 import Cifar10
+from overheard.data.datasets.mnist import Mnist
+from overheard.data.datasets.wisdm import Wisdm
+from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.splits.iid import Iid
+from overheard.disk.folders import remove_folder
+from overheard.learning.layer_gradients import layer_gradients
+from overheard.learning.model import Model
+from overheard.learning.models.conv_net import ConvNet
+from overheard.learning.models.decaf_conv2 import DecafConv2
+from overheard.learning.models.decaf_modules import DecafModules
+from overheard.learning.models.mlp import Mlp
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.membership.attacks.fed_mia import FedMia
+from overheard.questions.membership.attacks.gradient_membership import GradientMembership
+from overheard.questions.membership.attacks.lira import LiraPooled
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
+from overheard.questions.membership.claim import Membership
+from overheard.simulation.gradient_evidence import compute_gradient_evidence
+from overheard.statistics.run_means import estimate_mean
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, make_value
+
+TUNING_SEEDS = (900, 901)
+"""Seeds on which the settings of the whitened test were chosen; no figure is of them."""
+
+SEEDS = (300, 301, 302, 303, 304)
+
+RIDGE = 0.03
+"""Of the prototype, relative to the mean eigenvalue."""
+
+OURS, PROTOTYPE, GRADIENT = "whitened", "prototype", "gradient_membership"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class World:
+    """A federation of clients with equally distributed records, all of them observed.
+
+    Args:
+        source: the data.
+        model: the network.
+        examples: of each client; the `members` of them are candidates.
+        members: number of candidates of each client.
+        auxiliary: auxiliary examples, per class or in all.
+        rounds: number of rounds.
+        epochs: local epochs.
+        rate: learning rate.
+        batch: examples a step.
+        balanced: whether classes are equally frequent, and `auxiliary` is per class.
+
+    """
+
+    source: DataSource
+    model: Model
+    examples: int
+    members: int = 100
+    auxiliary: int = 100
+    rounds: int = 1
+    epochs: int = 1
+    rate: float = 0.1
+    batch: int = 32
+    balanced: bool = True
+
+    def plan(self, seed: int) -> Plan:
+        """Return the plan of one run."""
+        return Plan(
+            seeds=(seed,),
+            data=DataPlan(
+                source=self.source,
+                split=Iid(balanced=self.balanced),
+                clients=5,
+                examples=self.examples,
+                candidates=CandidateSettings(members=self.members, outsiders=1000),
+                auxiliary_per_class=self.auxiliary if self.balanced else None,
+                auxiliary=None if self.balanced else self.auxiliary,
+            ),
+            training=TrainingPlan(
+                model=self.model,
+                rounds=self.rounds,
+                epochs=self.epochs,
+                rate=self.rate,
+                batch=self.batch,
+            ),
+            threats=(ThreatPlan(attacks=(WhitenedMembership(),)),),
+        )
+
+    def describe(self) -> str:
+        """Name everything that moves the figures."""
+        return (
+            f"{self.source!r}, {self.model!r}, {self.examples} examples, {self.rounds} rounds, "
+            f"{self.epochs} epochs, rate {self.rate:g}, batch {self.batch}, "
+            f"{self.auxiliary} auxiliary{' a class' if self.balanced else ''}"
+        )
+
+
+MLPS = {
+    "cifar10_mlp": World(Cifar10(), Mlp((64,)), 512, rounds=3),
+    "mnist_mlp": World(Mnist(), Mlp((64,)), 512, rounds=3),
+    "mnist_mlp_10_epochs": World(
+        Mnist(), Mlp((32,)), 60, 60, auxiliary=20, rounds=2, epochs=10, batch=10
+    ),
+    "wisdm_mlp": World(
+        Wisdm(), Mlp((128,)), 300, auxiliary=200, rounds=5, epochs=3, balanced=False
+    ),
+}
+"""Three of these are the worlds in which the prototype was first measured."""
+
+NETWORKS: Mapping[str, tuple[DataSource, Model]] = {
+    "mnist_conv_net": (Mnist(), ConvNet(blocks=2, width=16)),
+    "mnist_decaf": (Mnist(), DecafConv2()),
+    "cifar10_conv_net": (Cifar10(), ConvNet(blocks=2, width=16)),
+    "cifar10_decaf": (Cifar10(), DecafModules()),
+}
+
+CONVOLUTIONS = {
+    f"{name}_{examples}_{epochs}_epochs_rate_{rate:g}": World(
+        source, model, examples, epochs=epochs, rate=rate
+    )
+    for (name, (source, model)), examples, epochs, rate in product(
+        NETWORKS.items(), (128, 512), (1, 5), (0.1, 0.03)
+    )
+}
+
+RIVALS: Mapping[str, Attack[Membership]] = {
+    GRADIENT: GradientMembership(trainings=0),
+    "lira_pooled": LiraPooled(),
+    "fed_mia": FedMia(),
+    "loss": LossMembership(),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The scores of an attack on the clients of one run.
+
+    Args:
+        members: of each client's own candidates.
+        others: of the records of no client.
+        core_seconds: CPU time of the attack.
+
+    """
+
+    members: Float[np.ndarray, "clients members"]
+    others: Float[np.ndarray, "clients others"]
+    core_seconds: float
+
+    def auc(self) -> float:
+        """Return the mean AUC over clients."""
+        pairs = self.members[:, :, None] - self.others[:, None, :]
+        return float((pairs > 0).mean() + (pairs == 0).mean() / 2)
+
+    def found(self, rate: float) -> float:
+        """Return the mean share of members above all but this share of non-members."""
+        place = int(rate * self.others.shape[1])
+        limits = np.sort(self.others, axis=1)[:, ::-1][:, place]
+        return float((self.members > limits[:, None]).mean())
+
+
+def prototype(
+    view: View, targets: Sequence[Party], knowledge: Knowledge
+) -> Mapping[Party, Tensor]:
+    """Return the scores of the prototype: K-FAC factors at the broadcast of each linear layer.
+
+    It has no noise, no weights of layers, and one ridge.
+    """
+    assert knowledge.build_model is not None
+    assert knowledge.recipe is not None
+    records = candidate_records(knowledge)
+    known = records
+    if knowledge.auxiliary is not None:
+        known = concatenate_examples((records, knowledge.auxiliary))
+    nothing = torch.zeros(len(records))
+    fits, strengths = dict.fromkeys(targets, nothing), dict.fromkeys(targets, nothing)
+    for number in view.rounds_with_updates(targets[0]):
+        start = view.broadcasts()[number]
+        found = layer_gradients(knowledge.build_model, start, known, knowledge.recipe)
+        for layer, gradients in found.items():
+            inputs, slopes = gradients.inputs.squeeze(1), gradients.slopes.squeeze(1)
+            (la, ea), (lg, eg) = (_factor(one) for one in (inputs, slopes))
+            shape = torch.outer(lg, la)
+            for target in targets:
+                update = layer.matrix_of(view.updates(target)[number].delta)
+                variances = update.square().sum() / shape.sum() * shape
+                x, g = (inputs @ ea)[: len(records)], (slopes @ eg)[: len(records)]
+                fit = -((g @ (eg.T @ update @ ea / variances)) * x).sum(1)
+                strength = ((g.square() @ (1 / variances)) * x.square()).sum(1)
+                fits[target] = fits[target] + fit
+                strengths[target] = strengths[target] + strength
+    return {one: fits[one] / strengths[one].sqrt() for one in targets}
+
+
+def _factor(rows: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(rows.T @ rows / len(rows))
+    values = values.clamp(min=0)
+    return values + RIDGE * values.mean(), vectors
+
+
+Infer = Callable[[View, Sequence[Party], Knowledge], Mapping[Party, Tensor]]
+
+
+def _inferred_by(attack: Attack[Membership]) -> Infer:
+    def infer(
+        view: View, targets: Sequence[Party], knowledge: Knowledge
+    ) -> Mapping[Party, Tensor]:
+        claims = attack.infer(view, targets, knowledge, Seed(0))
+        return {target: claim.scores for target, claim in claims.items()}
+
+    return infer
+
+
+def _strength(
+    view: View, targets: Sequence[Party], knowledge: Knowledge
+) -> Mapping[Party, Tensor]:
+    """Return the strength of each record, over all rounds."""
+    rounds = view.rounds_with_updates(targets[0])
+    found = compute_gradient_evidence(view, knowledge, dict.fromkeys(rounds, targets))
+    total = torch.stack([one.strength for one in found.values()]).sum(0)
+    return dict(zip(targets, total, strict=True))
+
+
+def _measure(
+    name: str, world: World, rows: Mapping[str, Infer], run: MeasurementRun
+) -> Iterator[ReproducedValue]:
+    """Yield the figures of each attack, and the gain of the whitened test over each other."""
+    seeds = run.seeds or (SEEDS[:1] if run.quick else SEEDS)
+    by_seed: dict[str, list[Scores]] = {row: [] for row in (*rows, "strength")}
+    for seed in seeds:
+        for row, scores in _run(world, rows, seed, run).items():
+            by_seed[row].append(scores)
+    strengths = by_seed.pop("strength")
+    numbers = np.arange(len(seeds))
+    context = f"{world.describe()}, seeds {', '.join(map(str, seeds))}"
+    ours = by_seed[OURS]
+    for row, found in by_seed.items():
+        figures = {
+            "auc": [one.auc() for one in found],
+            "tpr_at_1_percent": [one.found(0.01) for one in found],
+        }
+        for figure, values in figures.items():
+            mean = estimate_mean(np.array(values), numbers)
+            words = f"{context}; {row}: {figure.replace('_', ' ')}"
+            yield make_value(f"{name}_{row}_{figure}", words, mean, None, "higher")
+        pooled = _pooled(found, 0.001)
+        words = f"{context}; {row}: members above all but 0.1 % of the pooled non-members"
+        yield make_value(f"{name}_{row}_pooled", words, pooled, None, "higher")
+        seconds = float(np.mean([one.core_seconds for one in found]))
+        yield make_value(f"{name}_{row}_seconds", f"{context}; {row}: core seconds", seconds)
+        if row != OURS:
+            pairs = zip(ours, found, strict=True)
+            gap = np.array([one.auc() - other.auc() for one, other in pairs])
+            words = f"{context}; AUC minus that of {row}, paired"
+            yield make_value(
+                f"{name}_over_{row}", words, estimate_mean(gap, numbers), None, "higher"
+            )
+    yield from _readable(name, context, ours, strengths)
+
+
+def _readable(
+    name: str, context: str, ours: Sequence[Scores], strengths: Sequence[Scores]
+) -> Iterator[ReproducedValue]:
+    """Yield how well the strength of a record predicts that the test finds it."""
+    limit = _limit(ours, 0.01)
+    strength = np.concatenate([one.members.ravel() for one in strengths])
+    score = np.concatenate([one.members.ravel() for one in ours])
+    found = score > limit
+    rank = float(spearmanr(strength, found).statistic)
+    words = f"{context}; rank correlation of a member's strength and being found at 1 %"
+    yield make_value(f"{name}_strength_rank", words, rank, None, "higher")
+    top = strength >= np.quantile(strength, 0.99)
+    words = f"{context}; found at 1 % of the members in the top 1 % of strength, over all"
+    yield make_value(f"{name}_strength_top", words, float(found[top].mean() / found.mean()))
+
+
+def _pooled(found: Sequence[Scores], rate: float) -> float:
+    """Return the share of members above all but this share of all runs' non-members."""
+    limit = _limit(found, rate)
+    return float(np.mean([(one.members > limit).mean() for one in found]))
+
+
+def _limit(found: Sequence[Scores], rate: float) -> float:
+    others = np.sort(np.concatenate([one.others.ravel() for one in found]))[::-1]
+    return float(others[int(rate * len(others))])
+
+
+def _run(
+    world: World, rows: Mapping[str, Infer], seed: int, run: MeasurementRun
+) -> Mapping[str, Scores]:
+    """Simulate a run in a folder that the next one replaces, and attack it on one core."""
+    plan, folder = world.plan(seed), run.folder / "run"
+    remove_folder(folder, inside=run.folder)
+    resources = replace(run.resources, workers=1)
+    transcript, truth = simulate(
+        plan, arm=UNDEFENDED, seed=seed, folder=folder, resources=resources
+    )
+    view = transcript.seen_by(SERVER)
+    owners = truth.facts.need(RecordOwners)
+    targets = sorted(owners.members, key=str)
+    found = {}
+    for row, infer in (*rows.items(), ("strength", _strength)):
+        knowledge = _knowledge(plan, seed, resources)
+        begun = process_time()
+        scores = infer(view, targets, knowledge)
+        seconds = process_time() - begun
+        owned = {place for one in owners.members.values() for place in one} | {*owners.excluded}
+        others = [n for n in range(len(scores[targets[0]])) if n not in owned]
+        found[row] = Scores(
+            np.stack([scores[one][list(owners.members[one])].numpy() for one in targets]),
+            np.stack([scores[one][others].numpy() for one in targets]),
+            seconds,
+        )
+    return found
+
+
+def _knowledge(plan: Plan, seed: int, resources: Resources) -> Knowledge:
+    """Return what the server knows, with an empty cache."""
+    inputs = load_inputs(plan, resources, MemoryTensorCache())
+    return attacker_knowledge(plan.arms[0], plan.threats[0], inputs.for_attackers(seed))
+
+
+def whitened() -> Study:
+    """Return the whitened test beside other attacks, with linear layers and convolutions."""
+    ours: Mapping[str, Infer] = {OURS: _inferred_by(WhitenedMembership())}
+    rivals = {row: _inferred_by(attack) for row, attack in RIVALS.items()}
+    plain = {**ours, PROTOTYPE: prototype, **rivals}
+    worlds = [(name, one, plain) for name, one in MLPS.items()]
+    worlds += [(name, one, {**ours, **rivals}) for name, one in CONVOLUTIONS.items()]
+    return Study(
+        "whitened_membership",
+        "Membership by whitened gradients, beside a prototype and other attacks",
+        "It repeats no paper. Settings were chosen on the seeds "
+        f"{' and '.join(map(str, TUNING_SEEDS))}. All attacks have the same knowledge.",
+        measurements=tuple(
+            Measurement(name, partial(_measure, name, world, rows))
+            for name, world, rows in worlds
+        ),
+    )
