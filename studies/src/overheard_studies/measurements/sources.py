@@ -32,8 +32,7 @@ def source_inference() -> Study:
     return Study(
         "source_inference",
         "Which client holds a record, by every attack",
-        "It repeats no paper. whitened_source takes gradients halfway, which was chosen on the "
-        "seeds 900 and 901 of these settings.",
+        "It repeats no paper. All attacks have their defaults.",
         panels,
         describe_plan,
         measurements=(Measurement("seconds", partial(_measure_seconds, panels[0])),),

@@ -23,7 +23,7 @@ from overheard.questions.source_inference.claim import RecordSources
 from overheard.questions.source_inference.estimators.observed_rounds import rounds_to_read
 
 RUN = simulate_sources(memorised=True)
-ATTACKS = (LossSource(), CosineSource(), WhitenedSource(), WhitenedSource(point="broadcast"))
+ATTACKS = (LossSource(), CosineSource(), WhitenedSource())
 
 
 def claim_of(attack: Attack[RecordSources], view: View) -> RecordSources:
@@ -63,7 +63,7 @@ def test_the_evidence_of_a_client_is_compared_with_that_of_the_others() -> None:
     assert odds[:, 1].tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("attack", ATTACKS[:3], ids=repr)
+@pytest.mark.parametrize("attack", ATTACKS, ids=repr)
 def test_refuses_a_single_client(attack: Attack[RecordSources]) -> None:
     view = RUN.transcript.seen_by(SERVER)
     with pytest.raises(NeedsError, match="updates of two clients or more"):
@@ -87,8 +87,7 @@ def test_larger_clients_are_more_likely_only_if_asked() -> None:
     )
     unequal = replace(view, messages=messages)
     equal, by_size = (
-        claim_of(WhitenedSource(point="broadcast", prior=prior), unequal)
-        for prior in ("equal", "sizes")
+        claim_of(WhitenedSource(prior=prior), unequal) for prior in ("equal", "sizes")
     )
     assert by_size.examples == (10, 1, 1, 1)
     outsiders = slice(len(RUN.targets) * RECORDS_OF_CLIENT, None)

@@ -1,7 +1,7 @@
 """The client whose update fits a record's gradient best, whitened layer by layer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import torch
@@ -13,12 +13,11 @@ from overheard.core.defense import TrainingPart
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
-from overheard.core.messages import Broadcast, apply_update
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
-from overheard.core.view import View, mean_update
+from overheard.core.view import View
 from overheard.questions.source_inference.claim import RecordSources
 from overheard.questions.source_inference.estimators.observed_rounds import (
     make_claim,
@@ -35,25 +34,21 @@ class WhitenedSource(Attack[RecordSources]):
     """Compares how well the updates of all clients fit a record's gradient, whitened.
 
     The fit of an update and a record's gradient is their inner product, weighted by the inverse
-    of the covariance of each layer's update (`simulation.gradient_evidence`). Fits and
-    strengths are added over the rounds of a client. How large the fit of the client that holds
-    a record is, how much it varies, and how many records no client holds, is fitted to the fits
-    of all records and clients: see `estimators.source_mixture`. So nothing is trained, and no
-    client has a higher probability where updates tell nothing.
-
-    The training of a round moves all clients alike, so gradients are taken at the model halfway
-    between the broadcast and the mean of the round's updated models.
+    of the covariance of each layer's update, with gradients on the way from the broadcast to
+    the client's model (`simulation.gradient_evidence`). Fits and strengths are added over the
+    rounds of a client. How large the fit of the client that holds a record is, how much it
+    varies, and how many records no client holds, is fitted to the fits of all records and
+    clients: see `estimators.source_mixture`. So nothing is trained, and probabilities are about
+    equal where updates tell nothing.
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
-        point: where gradients are taken: "halfway", or at the "broadcast".
         prior: of clients, if one of them holds a record: "equal", as candidate records are
             drawn, or by the "sizes" that updates state, as for records drawn from all.
 
     """
 
     most_rounds: Positive = 5
-    point: Literal["halfway", "broadcast"] = "halfway"
     prior: Literal["equal", "sizes"] = "equal"
 
     name: ClassVar[str] = "whitened_source"
@@ -80,10 +75,9 @@ class WhitenedSource(Attack[RecordSources]):
         """
         prior = self._prior(view, targets)
         senders = rounds_to_read(view, targets, self.most_rounds)
-        read = _at_middle(view, senders) if self.point == "halfway" else view
         shape = len(targets), len(candidate_records(knowledge))
         fits, strengths = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
-        for number, found in compute_gradient_evidence(read, knowledge, senders).items():
+        for number, found in compute_gradient_evidence(view, knowledge, senders).items():
             places = [targets.index(sender) for sender in senders[number]]
             fits[places] += found.fit
             strengths[places] += found.strength
@@ -101,19 +95,3 @@ class WhitenedSource(Attack[RecordSources]):
                 "client in clear: take the prior 'equal'"
             )
         return sizes / sizes.sum()
-
-
-def _at_middle(view: View, senders: Mapping[int, Sequence[Party]]) -> View:
-    """Return the view with models halfway to the mean updated model in place of broadcasts."""
-    middle = dict[int, Broadcast]()
-    for number, sent in senders.items():
-        mean = mean_update([view.updates(one)[number] for one in sent]).delta
-        half = {name: mean[name] / 2 for name in mean}
-        middle[number] = Broadcast(apply_update(view.broadcasts()[number], half))
-    messages = tuple(
-        replace(one, body=middle[one.round])
-        if isinstance(one.body, Broadcast) and one.round in middle
-        else one
-        for one in view.messages
-    )
-    return replace(view, messages=messages)
