@@ -5,12 +5,19 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.parties import COHORT, SERVER, client
+from overheard.learning.layer_gradients import LayerGradients, LayerNames
 from overheard.questions.membership.checks import (
     EXAMPLES_PER_CLIENT,
     simulate_membership,
 )
-from overheard.simulation.gradient_evidence import GradientEvidence, compute_gradient_evidence
+from overheard.simulation import gradient_evidence
+from overheard.simulation.gradient_evidence import (
+    GradientEvidence,
+    compute_gradient_evidence,
+    layers_in_memory,
+)
 
 CLIENTS = [client(number) for number in range(4)]
 
@@ -49,3 +56,22 @@ def test_each_sender_is_read_by_itself_and_the_cohort_is_one() -> None:
     cohort = evidence(memorised=True, senders=[COHORT])
     scores = (cohort.fit / cohort.strength.sqrt())[0]
     assert float(scores[:80].mean()) > float(scores[80:].mean()) + 1
+
+
+def test_smaller_passes_give_the_same_evidence(monkeypatch) -> None:
+    expected = evidence(memorised=True).fit
+    monkeypatch.setattr(gradient_evidence, "MAX_PASS_BYTES", 2**12)
+    compute = ComputeSettings(cache=MemoryTensorCache(), workers=1)
+    found = evidence(memorised=True, compute=compute).fit
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-2)  # of float32
+
+
+def test_the_largest_layers_that_sum_over_positions_are_left_out_if_memory_is_short() -> None:
+    positions = {"small": (9, 3, 2), "large": (9, 3000, 200), "dense": (1, 5000, 600)}
+    of_one = {
+        LayerNames(name, None): LayerGradients(torch.zeros(1, p, i), torch.zeros(1, p, o))
+        for name, (p, i, o) in positions.items()
+    }
+    kept = layers_in_memory(of_one, 1000)  # 2.4 GB for the large layer
+    assert [names.weight for names in kept] == ["small", "dense"]
+    assert len(layers_in_memory(of_one, 400)) == 3

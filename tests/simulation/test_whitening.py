@@ -80,6 +80,11 @@ def test_positions_are_summed() -> None:
     found = at_points([LayerGradients(inputs, slopes)])
     assert isinstance(found, SummedGradients)
     torch.testing.assert_close(found.matrices, torch.einsum("npo,npi->noi", slopes, inputs))
+    # Texts of one token have one position, and others have more.
+    short = [LayerGradients(inputs[:, :1], one[:, :1]) for one in (slopes, 2 * slopes)]
+    both = joined([found, at_points(short)])
+    expected = 1.5 * torch.einsum("no,ni->noi", slopes[:, 0], inputs[:, 0])
+    torch.testing.assert_close(both.matrices[5:], expected)
 
 
 @pytest.mark.parametrize("rows", [3, 30])

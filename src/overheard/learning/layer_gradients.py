@@ -99,6 +99,19 @@ class LayerGradients:
     inputs: Float[Tensor, "examples positions inputs"]
     slopes: Float[Tensor, "examples positions outputs"]
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of inputs and slopes."""
+        return self.inputs.nbytes + self.slopes.nbytes
+
+    @property
+    def matrix_bytes(self) -> int:
+        """The memory of `matrices`, if examples have several positions; else 0."""
+        examples, positions, outputs = self.slopes.shape
+        if positions == 1:
+            return 0
+        return examples * outputs * self.inputs.shape[2] * self.slopes.element_size()
+
     def matrices(self) -> Float[Tensor, "examples outputs inputs"]:
         """Return the gradient of each example, as `LayerNames.matrix_of` orders weights."""
         slopes = self.slopes.transpose(1, 2)
@@ -120,6 +133,16 @@ class TableGradients:
     size: int
     rows: Int[Tensor, "examples positions"]
     slopes: Float[Tensor, "examples positions outputs"]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of rows and slopes."""
+        return self.rows.nbytes + self.slopes.nbytes
+
+    @property
+    def matrix_bytes(self) -> int:
+        """0: nothing needs the gradients as matrices."""
+        return 0
 
     def matrices(self) -> Float[Tensor, "examples outputs inputs"]:
         """Return the gradient of each example, as `LayerNames.matrix_of` orders weights."""

@@ -19,7 +19,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
 from overheard.learning.initialization import fresh_model
-from overheard.learning.layer_gradients import LayerNames, layer_gradients
+from overheard.learning.layer_gradients import Gradients, LayerNames, layer_gradients
 from overheard.learning.threads import single_thread
 from overheard.learning.workers.job import Job, TensorBundle
 from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
@@ -55,8 +55,12 @@ PATH_POINTS = (0.0, 1 / 3, 2 / 3)
 start of each third, as a step takes the gradient before it. On tuning seeds the broadcast alone
 is .02 to .3 of AUC worse, and the half-way model alone up to .1."""
 
-MAX_LAYER_BYTES = 2**30
-"""Convolutions whose gradients of all records are larger than this are left out."""
+MAX_PASS_BYTES = 2**28
+"""The most memory for the inputs and slopes of the records of one pass."""
+
+MAX_MATRIX_BYTES = 2**30
+"""The most memory for the gradient matrices of all records, at layers that sum over positions.
+Where it does not suffice for all such layers, the largest are left out."""
 
 
 @final
@@ -252,16 +256,21 @@ class EvidenceJob(Job):
             {name: one + part * update[name] for name, one in start.items()}
             for part in PATH_POINTS
         ]
-        found: dict[LayerNames, list[RecordGradients]] = {}
-        for rows in torch.split(torch.arange(len(records)), RECORDS_PER_PASS):
+        first = records.take(torch.zeros(1, dtype=torch.int64, device=self.device))
+        of_one = layer_gradients(self.build_model, start, first, self.recipe)
+        bytes_each = len(points) * sum(one.nbytes for one in of_one.values())
+        size = max(1, min(RECORDS_PER_PASS, MAX_PASS_BYTES // bytes_each))
+        found: dict[LayerNames, list[RecordGradients]] = {
+            names: [] for names in layers_in_memory(of_one, len(records))
+        }
+        for rows in torch.split(torch.arange(len(records)), size):
             part = records.take(rows.to(self.device))
             at_each = [
                 layer_gradients(self.build_model, weights, part, self.recipe)
                 for weights in points
             ]
-            for names in at_each[0]:
-                gradients = at_points([one[names] for one in at_each])
-                found.setdefault(names, []).append(gradients)
+            for names, parts in found.items():
+                parts.append(at_points([one[names] for one in at_each]))
         return {names: joined(parts) for names, parts in found.items()}
 
     def _step_scale(self, gradients: RecordGradients) -> Float[Tensor, "outputs inputs"]:
@@ -273,6 +282,25 @@ class EvidenceJob(Job):
         mean, squares = gradients.mean(), gradients.mean_squares()
         spread = (squares - mean.square()).clamp(min=0)
         return (mean.square() + spread / self.recipe.batch).sqrt()
+
+
+def layers_in_memory(
+    of_one: Mapping[LayerNames, Gradients], records: int
+) -> tuple[LayerNames, ...]:
+    """Return the layers whose gradients of all records fit into `MAX_MATRIX_BYTES`, in order.
+
+    Args:
+        of_one: the gradients of one record.
+        records: number of records.
+
+    """
+    kept, left = set[LayerNames](), MAX_MATRIX_BYTES
+    for names, one in sorted(of_one.items(), key=lambda item: item[1].matrix_bytes):
+        needed = records * one.matrix_bytes
+        if needed <= left:
+            kept.add(names)
+            left -= needed
+    return tuple(names for names in of_one if names in kept)
 
 
 def _whitened(

@@ -134,6 +134,11 @@ class DenseGradients(RecordGradients):
         """Return the gradients in these axes, in which the inputs are known."""
         return DenseGradients(inputs, tuple(one @ axes.outputs for one in self.slopes))
 
+    def matrices(self) -> Float[Tensor, "records outputs inputs"]:
+        """Return the gradient of each record."""
+        pairs = zip(self.inputs, self.slopes, strict=True)
+        return torch.stack([g.unsqueeze(2) * x.unsqueeze(1) for x, g in pairs]).mean(0)
+
     def mean(self) -> Float[Tensor, "outputs inputs"]:
         """Return the mean gradient."""
         pairs = zip(self.inputs, self.slopes, strict=True)
@@ -249,8 +254,12 @@ def joined(parts: Sequence[RecordGradients]) -> RecordGradients:
         slopes = pad_sequence([row for one in tables for row in one.slopes], batch_first=True)
         return RowGradients(tables[0].size, rows, slopes)
     dense = [one for one in parts if isinstance(one, DenseGradients)]
-    if not dense:
-        summed = [one.matrices for one in parts if isinstance(one, SummedGradients)]
+    if len(dense) < len(parts):  # texts of one token have one position
+        summed = [
+            one.matrices() if isinstance(one, DenseGradients) else one.matrices
+            for one in parts
+            if isinstance(one, (DenseGradients, SummedGradients))
+        ]
         return SummedGradients(torch.cat(summed))
     return DenseGradients(
         tuple(torch.cat(points) for points in zip(*(one.inputs for one in dense), strict=True)),

@@ -32,7 +32,7 @@ from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.disk.folders import remove_folder
-from overheard.learning.layer_gradients import layer_gradients
+from overheard.learning.layer_gradients import LayerGradients, layer_gradients
 from overheard.learning.model import Model
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
@@ -207,6 +207,7 @@ def prototype(
         start = view.broadcasts()[number]
         found = layer_gradients(knowledge.build_model, start, known, knowledge.recipe)
         for layer, gradients in found.items():
+            assert isinstance(gradients, LayerGradients), "its worlds have linear layers"
             inputs, slopes = gradients.inputs.squeeze(1), gradients.slopes.squeeze(1)
             (la, ea), (lg, eg) = (_factor(one) for one in (inputs, slopes))
             shape = torch.outer(lg, la)
