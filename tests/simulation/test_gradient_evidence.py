@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
+from overheard.core.errors import NeedsError
+from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.transcript import Transcript
 from overheard.learning.layer_gradients import LayerGradients, LayerNames
 from overheard.questions.membership.checks import (
     EXAMPLES_PER_CLIENT,
@@ -75,3 +79,20 @@ def test_the_largest_layers_that_sum_over_positions_are_left_out_if_memory_is_sh
     kept = layers_in_memory(of_one, 1000)  # 2.4 GB for the large layer
     assert [names.weight for names in kept] == ["small", "dense"]
     assert len(layers_in_memory(of_one, 400)) == 3
+
+
+def test_a_network_of_which_no_layer_fits_is_refused(monkeypatch) -> None:
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 4, 2), nn.Flatten())
+
+    run = simulate_membership(memorised=True)
+    weights = {name: one.detach() for name, one in build().named_parameters()}
+    messages = (
+        Message(0, SERVER, frozenset(CLIENTS), Broadcast(weights)),
+        Message(0, CLIENTS[0], frozenset({SERVER}), Update(weights)),
+    )
+    view = Transcript(messages).seen_by(SERVER)
+    knowledge = replace(run.knowledge, build_model=build)
+    monkeypatch.setattr(gradient_evidence, "MAX_MATRIX_BYTES", 1)
+    with pytest.raises(NeedsError, match="give fewer candidate"):
+        compute_gradient_evidence(view, knowledge, {0: CLIENTS[:1]})

@@ -98,6 +98,16 @@ def test_axes_diagonalise_the_second_moments_and_span_the_rows(rows: int) -> Non
     torch.testing.assert_close(moments, torch.diag(moments.diagonal()))
 
 
+def test_axes_of_very_wide_layers_come_of_some_rows(monkeypatch) -> None:
+    monkeypatch.setattr("overheard.simulation.whitening.WIDE_SIDES", 5)
+    monkeypatch.setattr("overheard.simulation.whitening.WIDE_ROWS", 4)
+    first, second = draws(7, (6, 9), (6, 9))
+    axes = principal_axes(first, second)
+    assert axes.shape == (9, 4)
+    kept = torch.cat((first[::3], second[::3]))
+    torch.testing.assert_close((kept @ axes) @ axes.T, kept)
+
+
 def test_rows_of_zeros_have_an_axis_and_finite_evidence() -> None:
     nothing = torch.zeros(4, 3, 5)
     axes = SummedGradients(nothing).axes()

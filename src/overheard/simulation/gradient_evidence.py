@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from overheard.core.defense import BuildModel
+from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
@@ -46,9 +47,6 @@ PROGRESS_LABEL = "whitened gradients of candidate records"
 
 UPDATES_PREFIX = "updates/"
 """Prefix of the names of the senders' updates: (senders, ...) each."""
-
-RECORDS_PER_PASS = 256
-"""Records whose gradients are computed at once, which bounds their activations."""
 
 PATH_POINTS = (0.0, 1 / 3, 2 / 3)
 """Where gradients are taken on the way from the broadcast (0) to the sent model (1): at the
@@ -214,27 +212,51 @@ class EvidenceJob(Job):
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Compute on one core, so that the bits do not depend on the machine."""
         tensors = {name: one.to(self.device) for name, one in tensors.items()}
-        start = unpack_broadcast(tensors)
+        start, records = unpack_broadcast(tensors), unpack_examples(tensors, "records")
         updates = {name: tensors[UPDATES_PREFIX + name] for name in start}
         with single_thread():
-            found = [
-                self._evidence(
-                    start, {name: one[sender] for name, one in updates.items()}, tensors
-                )
-                for sender in range(len(next(iter(updates.values()))))
-            ]
+            layers, passes = self._plan_passes(start, records)
+            found = []
+            for sender in range(len(next(iter(updates.values())))):
+                update = {name: one[sender] for name, one in updates.items()}
+                gradients = self._gradients(start, update, layers, passes)
+                found.append(self._evidence(gradients, update, records, tensors))
         rows = slice(self.candidates)
         return {
             "fit": torch.stack([one.fit[rows] for one in found]).cpu(),
             "strength": torch.stack([one.strength[rows] for one in found]).cpu(),
         }
 
+    def _plan_passes(
+        self, start: Weights, records: Examples
+    ) -> tuple[tuple[LayerNames, ...], list[Examples]]:
+        """Return the layers that fit into memory, and the records in parts that do.
+
+        Raises:
+            NeedsError: if no layer does.
+
+        """
+        first = records.take(torch.zeros(1, dtype=torch.int64, device=self.device))
+        of_one = layer_gradients(self.build_model, start, first, self.recipe)
+        layers = layers_in_memory(of_one, len(records))
+        if not layers:
+            raise NeedsError(
+                f"the gradients of {len(records):,} records at each layer are too large for "
+                "whitened gradients: give fewer candidate or auxiliary records"
+            )
+        bytes_each = len(PATH_POINTS) * sum(one.nbytes for one in of_one.values())
+        rows = torch.arange(len(records), device=self.device)
+        parts = torch.split(rows, max(1, MAX_PASS_BYTES // bytes_each))
+        return layers, [records.take(part) for part in parts]
+
     def _evidence(
-        self, start: Weights, update: Weights, tensors: Mapping[str, Tensor]
+        self,
+        by_layer: Mapping[LayerNames, RecordGradients],
+        update: Weights,
+        records: Examples,
+        tensors: Mapping[str, Tensor],
     ) -> Evidence:
         """Return the evidence of all records in one update, from all layers."""
-        records = unpack_examples(tensors, "records")
-        by_layer = self._gradients(start, update, records)
         parts = []
         for names, gradients in by_layer.items():
             matrix = names.matrix_of(update)
@@ -249,22 +271,19 @@ class EvidenceJob(Job):
         return total.standardised()
 
     def _gradients(
-        self, start: Weights, update: Weights, records: Examples
+        self,
+        start: Weights,
+        update: Weights,
+        layers: Sequence[LayerNames],
+        passes: Sequence[Examples],
     ) -> dict[LayerNames, RecordGradients]:
-        """Return the gradients of all records by layer, averaged over the path."""
+        """Return the gradients of all records at these layers, averaged over the path."""
         points = [
             {name: one + part * update[name] for name, one in start.items()}
             for part in PATH_POINTS
         ]
-        first = records.take(torch.zeros(1, dtype=torch.int64, device=self.device))
-        of_one = layer_gradients(self.build_model, start, first, self.recipe)
-        bytes_each = len(points) * sum(one.nbytes for one in of_one.values())
-        size = max(1, min(RECORDS_PER_PASS, MAX_PASS_BYTES // bytes_each))
-        found: dict[LayerNames, list[RecordGradients]] = {
-            names: [] for names in layers_in_memory(of_one, len(records))
-        }
-        for rows in torch.split(torch.arange(len(records)), size):
-            part = records.take(rows.to(self.device))
+        found: dict[LayerNames, list[RecordGradients]] = {names: [] for names in layers}
+        for part in passes:
             at_each = [
                 layer_gradients(self.build_model, weights, part, self.recipe)
                 for weights in points
@@ -314,7 +333,7 @@ def _whitened(
         inputs = gradients.inputs[0]
         is_first = len(inputs[0]) == len(tensors["axes"])
         if is_first and inputs.equal(_with_bias(records.inputs)):
-            axes = Axes(tensors["axes"], principal_axes(torch.cat(gradients.slopes)))
+            axes = Axes(tensors["axes"], principal_axes(*gradients.slopes))
             return axes, gradients.with_inputs((tensors["coordinates"],), axes)
     axes = gradients.axes()
     return axes, gradients.rotated(axes)

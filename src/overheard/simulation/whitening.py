@@ -25,6 +25,13 @@ PRECISE_SIDES = 1024
 """Matrices with more rows are decomposed in float32, in a third of the time: on CIFAR-10 the
 AUC is the same to .001."""
 
+WIDE_SIDES = 4096
+"""Where there are more rows and more sides than this, `WIDE_ROWS` of the rows give the axes."""
+
+WIDE_ROWS = 2048
+"""A linear layer of 25,088 inputs and 64 outputs, with 2,500 records and three points, takes
+13 s of one core and 1.4 GB for each sender."""
+
 SMALLEST_EIGENVALUE = 1e-7
 """Axes with eigenvalues below this share of the largest are rounding errors, and left out."""
 
@@ -121,9 +128,7 @@ class DenseGradients(RecordGradients):
 
     def axes(self) -> Axes:
         """Return the eigenvectors of E[x x'] and E[g g'] over records and points."""
-        return Axes(
-            principal_axes(torch.cat(self.inputs)), principal_axes(torch.cat(self.slopes))
-        )
+        return Axes(principal_axes(*self.inputs), principal_axes(*self.slopes))
 
     def rotated(self, axes: Axes) -> "DenseGradients":
         """Return the gradients in these axes."""
@@ -280,12 +285,16 @@ def at_points(points: Sequence[Gradients]) -> RecordGradients:
     )
 
 
-def principal_axes(rows: Float[Tensor, "rows sides"]) -> Float[Tensor, "sides axes"]:
-    """Return the eigenvectors of the rows' second moments, of the largest eigenvalues.
+def principal_axes(*parts: Float[Tensor, "rows sides"]) -> Float[Tensor, "sides axes"]:
+    """Return the eigenvectors of the second moments of rows, of the largest eigenvalues.
 
     Of fewer rows than sides, the products of rows are decomposed in place of those of sides:
     beyond their span there is nothing to see.
     """
+    if min(sum(map(len, parts)), parts[0].shape[1]) > WIDE_SIDES:
+        step = -(-sum(map(len, parts)) // WIDE_ROWS)
+        parts = tuple(one[::step] for one in parts)
+    rows = torch.cat(parts)
     count, sides = rows.shape
     is_wide = count < sides
     exact = rows.double() if min(count, sides) <= PRECISE_SIDES else rows
