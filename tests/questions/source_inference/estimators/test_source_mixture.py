@@ -35,6 +35,11 @@ def test_the_client_that_holds_a_record_is_named_and_nobody_of_the_others() -> N
     assert nobody[~held].mean() > 0.8
 
 
+def test_sure_evidence_gives_probabilities_from_0_to_1() -> None:
+    nobody = odds_of(1e3).nobody
+    assert bool(((nobody >= 0) & (nobody <= 1)).all())
+
+
 def test_probabilities_are_as_often_right_as_they_say() -> None:
     odds = odds_of(2.0)
     chances = odds.log_odds.softmax(0).numpy()[:, SOURCES < CLIENTS]

@@ -69,8 +69,9 @@ def fit_source_odds(
     spread, outside = (mean / 2) ** 2, FIRST_OUTSIDE
     log_prior = prior.double().log()[:, None]
     for _ in range(ITERATIONS):
-        held = _held_shares(_log_ratios(z, relative, mean, spread, rest) + log_prior, outside)
-        outside = float(1 - held.sum(0).mean())
+        log_odds = _log_ratios(z, relative, mean, spread, rest) + log_prior
+        nobody, held = _posterior(log_odds, outside).tensor_split([1])
+        outside = float(nobody.mean())
         outside = min(max(outside, LEAST_OUTSIDE), 1 - LEAST_OUTSIDE)
         weights = held * relative / (rest + spread * relative.square())
         mean = max(0.0, float((weights * z).sum() / (weights * relative).sum().clamp(min=TINY)))
@@ -82,7 +83,7 @@ def fit_source_odds(
         unexplained = (z - effect * relative).square() + variance * relative.square()
         rest = float(((1 - held) * z.square() + held * unexplained).mean()) + TINY
     log_odds = _log_ratios(z, relative, mean, spread, rest) + log_prior
-    return SourceOdds(log_odds, 1 - _held_shares(log_odds, outside).sum(0))
+    return SourceOdds(log_odds, _posterior(log_odds, outside)[0])
 
 
 def _log_ratios(
@@ -102,9 +103,9 @@ def _log_ratios(
     return ratios
 
 
-def _held_shares(
+def _posterior(
     log_odds: Float[Tensor, "clients records"], outside: float
-) -> Float[Tensor, "clients records"]:
-    """Return the probability that each client holds each record; the rest is that none does."""
+) -> Float[Tensor, "sources records"]:
+    """Return the probability that no client holds each record, then that each client does."""
     nobody = torch.full_like(log_odds[:1], log(outside / (1 - outside)))
-    return torch.cat((nobody, log_odds)).softmax(0)[1:]
+    return torch.cat((nobody, log_odds)).softmax(0)
