@@ -1,11 +1,12 @@
 """The gradient of the loss of each example at each layer, as slopes and inputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
@@ -117,6 +118,17 @@ class LayerGradients:
         slopes = self.slopes.transpose(1, 2)
         return slopes * self.inputs if slopes.shape[2] == 1 else slopes @ self.inputs
 
+    def squares(self) -> Float[Tensor, " examples"]:
+        """Return the squared L2 norm of each example's gradient."""
+        if self.slopes.shape[1] == 1:
+            return self.inputs.square().sum((1, 2)) * self.slopes.square().sum((1, 2))
+        return self.matrices().square().sum((1, 2))
+
+    def weighted_sum(self, weights: Float[Tensor, " examples"]) -> Tensor:
+        """Return the weighted sum over examples, as `LayerNames.matrix_of` orders weights."""
+        slopes = self.slopes * weights[:, None, None]
+        return slopes.flatten(0, 1).T @ self.inputs.flatten(0, 1)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +163,21 @@ class TableGradients:
         index = self.rows.unsqueeze(2).expand_as(self.slopes)
         return whole.scatter_add_(1, index, self.slopes).transpose(1, 2)
 
+    def squares(self) -> Float[Tensor, " examples"]:
+        """Return the squared L2 norm of each example's gradient."""
+        return self.slopes.square().sum((1, 2))
+
+    def weighted_sum(self, weights: Float[Tensor, " examples"]) -> Tensor:
+        """Return the weighted sum over examples, as `LayerNames.matrix_of` orders weights."""
+        slopes = self.slopes * weights[:, None, None]
+        whole = slopes.new_zeros(self.size, slopes.shape[2])
+        return whole.index_add_(0, self.rows.flatten(), slopes.flatten(0, 1)).T
+
 
 Gradients = LayerGradients | TableGradients
+
+ComputeLosses = Callable[[Tensor, Tensor], Tensor]
+"""Computes the loss of each example from the network's outputs and the labels."""
 
 
 def layer_gradients(
@@ -174,13 +199,13 @@ def layer_gradients(
 
     """
     model = model_at(build_model, weights, examples.inputs.device)
-    found = _by_layer(model, examples, recipe)
-    return {
-        names: found[names]
-        for name in trainable_parameters(model)
-        for names in found
-        if names.weight == name
-    }
+    compute_losses = partial(
+        per_example_loss, loss=recipe.loss, label_smoothing=recipe.label_smoothing
+    )
+    by_layer, _ = gradients_and_losses(
+        model, examples.inputs, examples.loss_labels, compute_losses
+    )
+    return by_layer
 
 
 def model_at(build_model: BuildModel, weights: Weights, device: torch.device) -> nn.Module:
@@ -191,23 +216,50 @@ def model_at(build_model: BuildModel, weights: Weights, device: torch.device) ->
     return model
 
 
-def _by_layer(
-    model: nn.Module, examples: Examples, recipe: Recipe
-) -> dict[LayerNames, Gradients]:
-    """Return the gradients of all examples at once if that can be done, else one by one."""
+def gradients_and_losses(
+    model: nn.Module,
+    inputs: Shaped[Tensor, "examples ..."],
+    labels: Shaped[Tensor, "examples ..."],
+    compute_losses: ComputeLosses,
+) -> tuple[dict[LayerNames, Gradients], Float[Tensor, " examples"]]:
+    """Return the gradients of each example's loss by layer, and the losses.
+
+    Args:
+        model: the network with its weights.
+        inputs: of one or more examples.
+        labels: of the examples.
+        compute_losses: computes the loss of each example from outputs and labels.
+
+    """
     parameters = trainable_parameters(model)
     survey = CallRecorder({id(one) for one in parameters.values()})
     with survey:
-        model(examples.inputs[:1])
+        model(inputs[:1])
     layers = _Layers.of_calls(parameters, survey)
+    run = _Run(model, inputs, labels, compute_losses)
     if not layers.others and _keeps_examples_apart(model):
-        return layers.by_autograd(model, examples, recipe)
+        return layers.by_autograd(run)
     try:
-        return layers.by_vmap(model, examples, recipe, survey.calls)
+        return layers.by_vmap(run, survey.calls)
     except RuntimeError:  # the network reads numbers, as to pack texts by length
-        rows = torch.split(torch.arange(len(examples), device=examples.labels.device), 1)
-        each = [layers.by_autograd(model, examples.take(row), recipe) for row in rows]
-        return {names: _stacked([one[names] for one in each]) for names in each[0]}
+        each = [layers.by_autograd(one) for one in run.split()]
+        by_layer = {names: _stacked([one[names] for one, _ in each]) for names in each[0][0]}
+        return by_layer, torch.cat([losses for _, losses in each])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """The arguments of `gradients_and_losses`."""
+
+    model: nn.Module
+    inputs: Tensor
+    labels: Tensor
+    compute_losses: ComputeLosses
+
+    def split(self) -> "list[_Run]":
+        """Return the run of each example by itself."""
+        pairs = zip(torch.split(self.inputs, 1), torch.split(self.labels, 1), strict=True)
+        return [_Run(self.model, *pair, self.compute_losses) for pair in pairs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,11 +270,13 @@ class _Layers:
         products: those that always run as linear layers, convolutions or tables, by the id of
             the weight.
         others: all other parameters by name.
+        names: of all parameters, in order.
 
     """
 
     products: Mapping[int, LayerNames]
     others: Mapping[str, Tensor]
+    names: Sequence[str]
 
     @classmethod
     def of_calls(cls, parameters: Mapping[str, Tensor], survey: CallRecorder) -> "_Layers":
@@ -241,52 +295,54 @@ class _Layers:
             of_bias = name_of.get(id(bias)) if is_alone else None
             products[id(weight)] = LayerNames(name, of_bias, is_table)
         covered = {name for one in products.values() for name in (one.weight, one.bias)}
-        return cls(products, {n: one for n, one in parameters.items() if n not in covered})
+        others = {name: one for name, one in parameters.items() if name not in covered}
+        return cls(products, others, list(parameters))
 
-    def by_autograd(
-        self, model: nn.Module, examples: Examples, recipe: Recipe
-    ) -> dict[LayerNames, Gradients]:
-        """Return the gradients of one example, or of a network that keeps examples apart."""
+    def by_autograd(self, run: _Run) -> tuple[dict[LayerNames, Gradients], Tensor]:
+        """Return gradients and losses of one example, or where examples are kept apart."""
         recorder = CallRecorder(self.products)
         with recorder:
-            logits = model(examples.inputs)
-        calls = recorder.calls
+            outputs = run.model(run.inputs)
+        calls, losses = recorder.calls, run.compute_losses(outputs, run.labels)
         found = torch.autograd.grad(
-            _losses(logits, examples.loss_labels, recipe).sum(),
+            losses.sum(),
             [*(one.output for one in calls), *self.others.values()],
             materialize_grads=True,
         )
         inputs, slopes = [one.inputs.detach() for one in calls], list(found[: len(calls)])
-        if len(examples) == 1:
+        if len(losses) == 1:
             inputs, slopes = [one[None] for one in inputs], [one[None] for one in slopes]
         others = zip(self.others, (one[None] for one in found[len(calls) :]), strict=True)
-        return self._joined(calls, inputs, slopes, dict(others))
+        return self._joined(calls, inputs, slopes, dict(others)), losses.detach()
 
     @torch.no_grad()
     def by_vmap(
-        self, model: nn.Module, examples: Examples, recipe: Recipe, calls: Sequence[LayerCall]
-    ) -> dict[LayerNames, Gradients]:
-        """Return the gradients; the network sees each example as a batch of one."""
+        self, run: _Run, calls: Sequence[LayerCall]
+    ) -> tuple[dict[LayerNames, Gradients], Tensor]:
+        """Return gradients and losses; the network sees each example as a batch of one."""
         # The first call of `vmap` imports the compiler of torch, which takes seconds.
         from torch.func import grad, vmap
 
-        def loss(
+        def compute_loss(
             at: tuple[Sequence[Tensor], dict[str, Tensor]], inputs: Tensor, label: Tensor
-        ) -> tuple[Tensor, list[Tensor]]:
+        ) -> tuple[Tensor, tuple[Tensor, list[Tensor]]]:
             """Return the loss at offsets of outputs and at other parameters, and inputs."""
             recorder = CallRecorder(self.products, at[0])
             with recorder:
-                logits = functional_call(model, at[1], (inputs,))
-            return _losses(logits, label, recipe).sum(), [one.inputs for one in recorder.calls]
+                outputs = functional_call(run.model, at[1], (inputs,))
+            loss = run.compute_losses(outputs, label).sum()
+            return loss, (loss, [one.inputs for one in recorder.calls])
 
         calls = [one for one in calls if id(one.weight) in self.products]
+        start = [torch.zeros_like(one.output) for one in calls], dict(self.others)
+        by_example = vmap(
+            grad(compute_loss, has_aux=True), (None, 0, 0), randomness="different"
+        )
         with sdpa_kernel(SDPBackend.MATH):  # attention that `vmap` can run
-            (slopes, others), inputs = vmap(grad(loss, has_aux=True), (None, 0, 0))(
-                ([torch.zeros_like(one.output) for one in calls], dict(self.others)),
-                examples.inputs.unsqueeze(1),
-                examples.loss_labels.unsqueeze(1),
+            (slopes, others), (losses, inputs) = by_example(
+                start, run.inputs.unsqueeze(1), run.labels.unsqueeze(1)
             )
-        return self._joined(calls, inputs, slopes, others)
+        return self._joined(calls, inputs, slopes, others), losses
 
     def _joined(
         self,
@@ -313,11 +369,8 @@ class _Layers:
                 unit = torch.eye(gradient.shape[1]).to(gradient)
                 of_name = LayerGradients(gradient.flatten(2), unit.expand(examples, -1, -1))
             found[LayerNames(name, None, is_table)] = of_name
-        return found
-
-
-def _losses(logits: Tensor, labels: Tensor, recipe: Recipe) -> Float[Tensor, " examples"]:
-    return per_example_loss(logits, labels, recipe.loss, recipe.label_smoothing)
+        places = {name: place for place, name in enumerate(self.names)}
+        return {one: found[one] for one in sorted(found, key=lambda one: places[one.weight])}
 
 
 def _keeps_examples_apart(module: nn.Module) -> bool:

@@ -1,6 +1,7 @@
 """The gradients of DP-SGD: clipped for each example, summed, and with noise."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import final
 
 import torch
@@ -11,6 +12,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from overheard.core.recipe import LossName, PrivateSteps
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import has_embedding, is_recurrent
+from overheard.learning.layer_gradients import gradients_and_losses
 from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import trainable_parameters
 
@@ -85,15 +87,24 @@ def build_example_gradients(
 class ClippedGradients:
     """The clipped sum for one client, of any network without a batch norm.
 
-    `vmap` runs neither recurrent nor embedding layers, so such networks run once for each
-    example, which takes about as many times longer as a batch has examples.
+    Of networks with recurrent or embedding layers, whose gradients are mostly 0 or sums over
+    words, gradients of examples are taken by layer, and no table is in memory for each example.
     """
 
     def __init__(self, model: nn.Module, loss: LossName, label_smoothing: float) -> None:
         self._model, self._loss, self._smoothing = model, loss, label_smoothing
         self._parameters = trainable_parameters(model)
-        self._bytes = sum(one.numel() * one.element_size() for one in self._parameters.values())
-        self._is_looped = is_recurrent(model) or has_embedding(model)
+        tables = {
+            id(module.weight)
+            for module in model.modules()
+            if isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+        }
+        self._bytes = sum(
+            one.numel() * one.element_size()
+            for one in self._parameters.values()
+            if id(one) not in tables
+        )
+        self._is_by_layer = is_recurrent(model) or has_embedding(model)
         self._run = build_example_gradients(model, loss, label_smoothing)
 
     def clipped_sum(
@@ -103,24 +114,36 @@ class ClippedGradients:
         clip: float,
     ) -> tuple[list[Tensor], Float[Tensor, ""]]:
         """Return the sum of the clipped gradients, by parameter, and that of the losses."""
-        sums = [torch.zeros_like(one) for one in self._parameters.values()]
-        loss = sums[0].new_zeros(())
-        bytes_each = SLICE_BYTES if self._is_looped else self._bytes
-        for part in example_slices(len(inputs), bytes_each):
-            gradients, values = self._gradients(inputs[part], labels[part])
-            squares = [one.flatten(1).square().sum(1) for one in gradients]
-            factors = clip_factors(torch.stack(squares).sum(0), clip)  # (examples)
-            for total, one in zip(sums, gradients, strict=True):
-                total.add_(torch.tensordot(factors, one, 1))
-            loss += values.sum()
-        return sums, loss
+        sums = {name: torch.zeros_like(one) for name, one in self._parameters.items()}
+        loss = inputs.new_zeros((), dtype=next(iter(sums.values())).dtype)
+        add = self._add_by_layer if self._is_by_layer else self._add
+        for part in example_slices(len(inputs), self._bytes):
+            loss += add(sums, inputs[part], labels[part], clip).sum()
+        return list(sums.values()), loss
 
-    def _gradients(self, inputs: Tensor, labels: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Return the gradient and the loss of each of these examples, by parameter."""
-        if not self._is_looped:
-            start = {name: one.detach() for name, one in self._parameters.items()}
-            gradients, losses = self._run(start, inputs, labels)
-            return list(gradients.values()), losses
-        losses = per_example_loss(self._model(inputs), labels, self._loss, self._smoothing)
-        found = torch.autograd.grad(losses.sum(), list(self._parameters.values()))
-        return [one.unsqueeze(0) for one in found], losses.detach()
+    def _add(
+        self, sums: Mapping[str, Tensor], inputs: Tensor, labels: Tensor, clip: float
+    ) -> Tensor:
+        """Add the clipped gradients of these examples in place, and return the losses."""
+        start = {name: one.detach() for name, one in self._parameters.items()}
+        gradients, losses = self._run(start, inputs, labels)
+        squares = [one.flatten(1).square().sum(1) for one in gradients.values()]
+        factors = clip_factors(torch.stack(squares).sum(0), clip)  # (examples)
+        for name, one in gradients.items():
+            sums[name].add_(torch.tensordot(factors, one, 1))
+        return losses
+
+    def _add_by_layer(
+        self, sums: Mapping[str, Tensor], inputs: Tensor, labels: Tensor, clip: float
+    ) -> Tensor:
+        """Do what `_add` does, by layer."""
+        compute_losses = partial(
+            per_example_loss, loss=self._loss, label_smoothing=self._smoothing
+        )
+        layers, losses = gradients_and_losses(self._model, inputs, labels, compute_losses)
+        squares = torch.stack([one.squares() for one in layers.values()]).sum(0)
+        factors = clip_factors(squares, clip)
+        for names, one in layers.items():
+            for name, (part,) in names.parts_of(one.weighted_sum(factors)[None]).items():
+                sums[name].add_(part.reshape(sums[name].shape))
+        return losses
