@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, final
 
 from overheard.plans.plan import Plan
-from overheard.plans.registries import REGISTRIES
+from overheard.plans.registries import ATTACKS, REGISTRIES
 from overheard.plans.schema.described_schema import (
     KIND,
     JsonSchema,
@@ -17,6 +18,9 @@ from overheard.plans.schema.described_schema import (
 )
 
 _REFERENCE = "#/$defs/"
+
+NO_EXAMPLES: Mapping[str, Any] = MappingProxyType({})
+"""What has no examples."""
 
 
 @final
@@ -57,13 +61,31 @@ def plan_schema() -> JsonSchema:
     examples = _read_examples()
     for table in (*schema_tables(schema), *_plugin_tables(schema)):
         is_plugin = KIND in table.schema.get("properties", {})
-        add_examples(table, _at(examples, f"plugins.{table.path}" if is_plugin else table.path))
+        given = _at(examples, f"plugins.{table.path}" if is_plugin else table.path)
+        add_examples(table, given, _quick_settings(table.path))
     return schema
 
 
+def _quick_settings(path: str) -> Mapping[str, Any]:
+    """Return the settings of an attack in its contract tests; the path is that of its table."""
+    registry, _, name = path.rpartition(".")
+    if registry != ATTACKS.name:
+        return NO_EXAMPLES
+    return ATTACKS.plugins()[name].quick_settings
+
+
 # Any: an example is a value of any key.
-def add_examples(table: PlanTable, given: Mapping[str, Any]) -> None:
-    """Add to the schema of every key of a table its example, or else its default."""
+def add_examples(
+    table: PlanTable, given: Mapping[str, Any], others: Mapping[str, Any] = NO_EXAMPLES
+) -> None:
+    """Add to the schema of every key its example, or else its default, or else another value.
+
+    Args:
+        table: the table of the keys.
+        given: the examples by key.
+        others: values of keys without an example, whose default is None.
+
+    """
     for name, key in table.keys.items():
         if nested_table(key) is not None:
             continue
@@ -71,6 +93,8 @@ def add_examples(table: PlanTable, given: Mapping[str, Any]) -> None:
             key["examples"] = [given[name]]
         elif key.get("default") not in (None, []):
             key["examples"] = [key["default"]]
+        elif name in others:
+            key["examples"] = [others[name]]
 
 
 def plan_tables() -> tuple[PlanTable, ...]:

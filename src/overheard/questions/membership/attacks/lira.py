@@ -231,6 +231,7 @@ class LiraPooled(LikelihoodRatio):
         "Overheard, based on Carlini et al. 2022 (Membership Inference Attacks From First "
         "Principles, S&P), Algorithm 1"
     )
+    quick_settings: ClassVar = {"models": 32}
 
     @property
     def trains_on_candidates(self) -> bool:
