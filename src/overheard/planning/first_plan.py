@@ -60,7 +60,7 @@ RECORDED_ATTACKS = ("shift",)
 SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
 """The attack that gains most, as far as it runs in a minute."""
 
-ATTACKS_WITHOUT_CLASSES = ("loss_membership", "lira_pooled")
+ATTACKS_WITHOUT_CLASSES = ("whitened_membership", "lira_pooled", "loss_membership")
 """Attacks that take seconds, on single records, for data without classes."""
 
 AUXILIARY_SIZES = (20, 10, 5, 2, 1)
