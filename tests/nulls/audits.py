@@ -38,7 +38,7 @@ examples in each round, so that its updates are alike."""
 
 CHEAP_ATTACKS: Mapping[str, Sequence[str]] = {
     "label_shares": ("bias_inversion", "mean_softmax"),
-    "membership": ("loss_membership", "fed_mia"),
+    "membership": ("whitened_membership", "loss_membership", "fed_mia"),
     "shift": ("validation_shift", "shift"),
     "identity": ("metadata", "reidentify_wccn"),
     "attribute": ("attribute_forest",),
