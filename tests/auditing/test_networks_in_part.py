@@ -30,22 +30,33 @@ from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.label_shares.attacks.ramakrishna import Ramakrishna
 from overheard.questions.label_shares.attacks.zlg import Zlg
 from overheard.questions.membership.attacks.fed_mia import FedMia
+from overheard.questions.membership.attacks.glir import Glir
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.attacks.projection_residual import ProjectionResidual
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 from tests.auditing.conftest import FinishedAudit, audit_here, inputs_for
 from tests.auditing.plans import DATA, TINY, replace_tables
 
-LAST_LAYER = (BiasInversion(), Decaf(), Ilrg(), Llg(), Ramakrishna(), Zlg())
-"""Attacks that read the last layer."""
+LAST_LAYER = (
+    BiasInversion(),
+    Decaf(),
+    Ilrg(),
+    Llg(),
+    Ramakrishna(),
+    Zlg(),
+    ProjectionResidual(),
+)
+"""Attacks that read the last layer, or the first linear one."""
 
 
 WHOLE = (
     MeanSoftmax(),
     FedMia(),
     FedMia(evidence="confidence"),
+    Glir(),
     GradientMembership(models=8, trainings=0),
     Lira(models=8),
     LossMembership(),

@@ -70,5 +70,5 @@ def test_refuses_a_model_without_a_trained_linear_layer() -> None:
         return nn.Sequential(nn.Conv1d(1, 2, 6), nn.Flatten())
 
     known = knowing(build, Examples(torch.zeros(3, 1, 6), torch.zeros(3, dtype=torch.int64)))
-    with pytest.raises(NeedsError, match="trains none"):
+    with pytest.raises(NeedsError, match=r"has no nn\.Linear that is trained"):
         first_layer_inputs(initial_weights(build, Seed(0)), known)

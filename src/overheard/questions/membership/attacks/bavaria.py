@@ -31,6 +31,10 @@ class Bavaria(LikelihoodRatio):
     the log of the ratio of both densities. The prior's mean mu0 and variance b0 / a0 are those
     of all records together.
 
+    Where the target's log-odds are far from those of all shadow models, as with the noise of a
+    defense that the attacker does not know, the tails decide. They are longer for the fewer
+    models, which here are those with the record, so such records seem to be members.
+
     It follows the abstract of BaVarIA, which states the prior and the density. The paper's k0
     and a0 were not available, and neither was code: this is not a reproduction.
 

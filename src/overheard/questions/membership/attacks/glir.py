@@ -20,7 +20,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Update, Weights
 from overheard.core.needs import AUXILIARY, BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
-from overheard.core.parties import Party
+from overheard.core.parties import COHORT, Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
@@ -119,9 +119,12 @@ class Glir(Attack[Membership]):
             )
             for target in (one for one in targets if number in rounds_of[one]):
                 update = view.updates(target)[number]
-                count = update.examples or shadow_size(view, knowledge, include_candidates=True)
-                mean = mean_gradient(update, names, knowledge.recipe, count)
-                by_target[target].append(gradients.log_surprise(mean, count))
+                clients = view.cohort_sizes().get(number, 1) if target == COHORT else 1
+                # A mean over clients is one of as many steps as each of them makes.
+                size = (update.examples or 0) // clients
+                size = size or shadow_size(view, knowledge, include_candidates=True)
+                mean = mean_gradient(update, names, knowledge.recipe, size)
+                by_target[target].append(gradients.log_surprise(mean, size * clients))
         sums = {
             target: torch.stack(rounds).logsumexp(0) for target, rounds in by_target.items()
         }

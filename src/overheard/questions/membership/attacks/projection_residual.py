@@ -141,8 +141,8 @@ def first_layer_inputs(weights: Weights, knowledge: Knowledge) -> LayerInputs:
             model(records.inputs[rows.to(records.inputs.device)])
         if not read:
             raise NeedsError(
-                "proj_res reads the update of a linear layer, but the model trains none: "
-                "choose another attack"
+                "proj_res reads the update of a linear layer, but the model has no nn.Linear "
+                "that is trained: choose another attack"
             )
         matrix, values = read[0]
         parts.append(values.reshape(len(rows), -1, values.shape[-1]).double().cpu())
