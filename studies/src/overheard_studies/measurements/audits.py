@@ -83,6 +83,16 @@ def membership() -> Study:
     )
 
 
+def whitened_layers() -> Study:
+    """Return membership in networks whose layers are neither dense nor convolutions."""
+    return _study(
+        "whitened_layers",
+        "Membership in an LSTM, a transformer and its adapters",
+        "All attacks know the same; rates were chosen on another seed.",
+        _read_membership,
+    )
+
+
 def _read_membership(one: PanelRun) -> Iterator[ReproducedValue]:
     """Read scores, the gap to the reference seed by seed, and the least epsilon."""
     yield from read_summary(one, "membership_auc", "tpr_at_1_percent")

@@ -6,6 +6,7 @@ from overheard_studies.measurements.audits import (
     label_shares,
     membership,
     shift,
+    whitened_layers,
     words,
 )
 from overheard_studies.measurements.calibration import calibration
@@ -30,6 +31,7 @@ PAPER = Paper(
         source_inference(),
         membership_worlds(),
         whitened(),
+        whitened_layers(),
         words(),
         identity(),
         equal_views(),
