@@ -134,6 +134,14 @@ def test_standardised_fits_of_most_records_are_standard_normal() -> None:
     assert float(scores.std()) == pytest.approx(1, abs=0.05)
 
 
+def test_a_layer_whose_lowest_scores_are_far_below_the_others_counts_for_less() -> None:
+    # Twenty of 100 scores are -12, such as those of one label; the others are -.5 and .5.
+    fit = torch.tensor([-12.0] * 20 + [-0.5, 0.5] * 40).double()
+    found = Evidence(fit, torch.ones(100).double()).standardised()
+    # The median is -.5, so the spread is 11.5 / 1.645 = 7, and the strength 1 / 49.
+    assert found.strength[0].item() == pytest.approx(1 / 49, rel=0.01)
+
+
 @pytest.mark.parametrize("weight", [0.01, 1.0, 100.0])
 def test_members_have_ratios_above_0_whatever_the_weight_of_a_gradient_is(weight) -> None:
     noise, spread = draws(4, (2, 2000), (2000,))

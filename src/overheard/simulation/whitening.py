@@ -53,6 +53,9 @@ strength."""
 MEDIAN_DEVIATION = 0.6745
 """Median distance of a standard normal number from 0."""
 
+LOW_SHARE, LOW_DEVIATION = 0.05, 1.645
+"""The share of standard normal numbers that is below minus this."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,12 +330,17 @@ class Evidence:
         """Return evidence with fit / sqrt(strength) of median 0 and the spread of a normal.
 
         The covariance is rough, so the spread over records that nobody trained on is not 1.
-        Most records are such ones, so medians show it.
+        Most records are such ones, so medians show it, and the lowest scores, which are theirs.
+        The latter are far below where a layer's few numbers say little but the label of a
+        record, as the vectors of norms do; by the median alone they would outweigh all layers.
         """
         root = self.strength.sqrt()
         scores = self.fit / root
         centre = scores.median()
-        spread = (scores - centre).abs().median() / MEDIAN_DEVIATION
+        spread = torch.maximum(
+            (scores - centre).abs().median() / MEDIAN_DEVIATION,
+            (centre - scores.quantile(LOW_SHARE)) / LOW_DEVIATION,
+        )
         square = spread.square().clamp(min=torch.finfo(spread.dtype).tiny ** 0.5)
         return Evidence((self.fit - centre * root) / square, self.strength / square)
 
