@@ -57,7 +57,7 @@ def test_products_of_slopes_and_inputs_give_what_whole_gradients_give(
         torch.testing.assert_close(one.products(update), other.products(update))
         torch.testing.assert_close(one.squares(weights), other.squares(weights))
     # The same covariance matrix, in any axes.
-    variances = entry_variances(dense.rotated(axes).mean_squares(), axes.rotate(update))
+    variances = entry_variances(dense.rotated(axes).mean_squares(), axes.rotate(update)).total
     turn = torch.kron(axes.outputs.contiguous(), axes.inputs.contiguous())
     covariance = turn @ torch.diag(variances.flatten()) @ turn.T
     rows = whole.matrices.flatten(1)
@@ -118,9 +118,15 @@ def test_rows_of_zeros_have_an_axis_and_finite_evidence() -> None:
 def test_noise_is_measured_on_the_update() -> None:
     moments = torch.outer(torch.logspace(-3, 3, 40), torch.logspace(-3, 3, 50)).double()
     signal, noise = draws(2, (40, 50), (40, 50))
-    clean = entry_variances(moments, signal * moments.sqrt())
-    noisy = entry_variances(moments, signal * moments.sqrt() + noise * 1e3)
-    assert float(noisy.min()) == pytest.approx(1e6, rel=0.2)
+    clean = entry_variances(moments, signal * moments.sqrt()).total
+    sent = signal * moments.sqrt() + noise * 1e3
+    noisy = entry_variances(moments, sent)
+    assert noisy.noise == pytest.approx(1e6, rel=0.2)
+    assert float(noisy.total.min()) == pytest.approx(1e6, rel=0.2)
+    # The Wiener filter leaves half of the error, or less.
+    kept = noisy.without(noisy.noise, sent)
+    error = (kept - signal * moments.sqrt()).square().sum()
+    assert float(error) < float((noise * 1e3).square().sum()) / 2
     assert float(clean.min()) < 1e-2 * float(clean.mean())
 
 

@@ -37,6 +37,7 @@ from overheard.simulation.whitening import (
     Evidence,
     RecordGradients,
     at_points,
+    entry_variances,
     evidence_of,
     joined,
     principal_axes,
@@ -52,6 +53,9 @@ PATH_POINTS = (0.0, 1 / 3, 2 / 3)
 """Where gradients are taken on the way from the broadcast (0) to the sent model (1): at the
 start of each third, as a step takes the gradient before it. On tuning seeds the broadcast alone
 is .02 to .3 of AUC worse, and the half-way model alone up to .1."""
+
+NEGLIGIBLE_NOISE = 0.05
+"""Noise below this share of the square of a layer's update is left in."""
 
 MAX_PASS_BYTES = 2**28
 """The most memory for the inputs and slopes of the records of one pass."""
@@ -212,57 +216,54 @@ class EvidenceJob(Job):
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Compute on one core, so that the bits do not depend on the machine."""
         tensors = {name: one.to(self.device) for name, one in tensors.items()}
-        start, records = unpack_broadcast(tensors), unpack_examples(tensors, "records")
-        updates = {name: tensors[UPDATES_PREFIX + name] for name in start}
+        updates = {name: tensors[UPDATES_PREFIX + name] for name in unpack_broadcast(tensors)}
         with single_thread():
-            layers, passes = self._plan_passes(start, records)
-            found = []
-            for sender in range(len(next(iter(updates.values())))):
-                update = {name: one[sender] for name, one in updates.items()}
-                gradients = self._gradients(start, update, layers, passes)
-                found.append(self._evidence(gradients, update, records, tensors))
+            records = _RecordsOfRound(self, tensors)
+            found = [
+                records.evidence({name: one[sender] for name, one in updates.items()})
+                for sender in range(len(next(iter(updates.values()))))
+            ]
         rows = slice(self.candidates)
         return {
             "fit": torch.stack([one.fit[rows] for one in found]).cpu(),
             "strength": torch.stack([one.strength[rows] for one in found]).cpu(),
         }
 
-    def _plan_passes(
-        self, start: Weights, records: Examples
-    ) -> tuple[tuple[LayerNames, ...], list[Examples]]:
-        """Return the layers that fit into memory, and the records in parts that do.
 
-        Raises:
-            NeedsError: if no layer does.
+@final
+class _RecordsOfRound:
+    """The records of a round, with what the evidence in all its updates needs.
 
-        """
-        first = records.take(torch.zeros(1, dtype=torch.int64, device=self.device))
-        of_one = layer_gradients(self.build_model, start, first, self.recipe)
-        layers = layers_in_memory(of_one, len(records))
-        if not layers:
-            raise NeedsError(
-                f"the gradients of {len(records):,} records at each layer are too large for "
-                "whitened gradients: give fewer candidate or auxiliary records"
-            )
-        bytes_each = len(PATH_POINTS) * sum(one.nbytes for one in of_one.values())
-        rows = torch.arange(len(records), device=self.device)
-        parts = torch.split(rows, max(1, MAX_PASS_BYTES // bytes_each))
-        return layers, [records.take(part) for part in parts]
+    Args:
+        job: what it is computed for.
+        tensors: that the job reads, on its device.
 
-    def _evidence(
-        self,
-        by_layer: Mapping[LayerNames, RecordGradients],
-        update: Weights,
-        records: Examples,
-        tensors: Mapping[str, Tensor],
-    ) -> Evidence:
+    """
+
+    def __init__(self, job: EvidenceJob, tensors: Mapping[str, Tensor]) -> None:
+        self._job, self._tensors = job, tensors
+        self._start = unpack_broadcast(tensors)
+        self._records = unpack_examples(tensors, "records")
+        self._layers, self._passes = self._plan_passes()
+        # Axes and mean squares of the gradients at the broadcast.
+        self._at_start = dict[LayerNames, tuple[Axes, Tensor]]()
+        for names, gradients in self._gradients([self._start]).items():
+            axes, rotated = self._whitened(gradients)
+            self._at_start[names] = axes, rotated.mean_squares()
+
+    def evidence(self, update: Weights) -> Evidence:
         """Return the evidence of all records in one update, from all layers."""
+        way = self._without_noise(update)
+        points = [
+            {name: one + part * way[name] for name, one in self._start.items()}
+            for part in PATH_POINTS
+        ]
         parts = []
-        for names, gradients in by_layer.items():
+        for names, gradients in self._gradients(points).items():
             matrix = names.matrix_of(update)
-            if self.recipe.optimizer != "sgd":
+            if self._job.recipe.optimizer != "sgd":
                 matrix = matrix * self._step_scale(gradients)
-            axes, rotated = _whitened(gradients, records, tensors)
+            axes, rotated = self._whitened(gradients)
             parts.append(evidence_of(rotated, axes.rotate(matrix)).standardised())
         total = Evidence(
             torch.stack([one.fit for one in parts]).sum(0),
@@ -270,22 +271,54 @@ class EvidenceJob(Job):
         )
         return total.standardised()
 
-    def _gradients(
-        self,
-        start: Weights,
-        update: Weights,
-        layers: Sequence[LayerNames],
-        passes: Sequence[Examples],
-    ) -> dict[LayerNames, RecordGradients]:
-        """Return the gradients of all records at these layers, averaged over the path."""
-        points = [
-            {name: one + part * update[name] for name, one in start.items()}
-            for part in PATH_POINTS
-        ]
-        found: dict[LayerNames, list[RecordGradients]] = {names: [] for names in layers}
-        for part in passes:
+    def _plan_passes(self) -> tuple[tuple[LayerNames, ...], list[Examples]]:
+        """Return the layers that fit into memory, and the records in parts that do.
+
+        Raises:
+            NeedsError: if no layer does.
+
+        """
+        records, device = self._records, self._job.device
+        first = records.take(torch.zeros(1, dtype=torch.int64, device=device))
+        of_one = layer_gradients(self._job.build_model, self._start, first, self._job.recipe)
+        layers = layers_in_memory(of_one, len(records))
+        if not layers:
+            raise NeedsError(
+                f"the gradients of {len(records):,} records at each layer are too large for "
+                "whitened gradients: give fewer candidate or auxiliary records"
+            )
+        bytes_each = len(PATH_POINTS) * sum(one.nbytes for one in of_one.values())
+        rows = torch.arange(len(records), device=device)
+        parts = torch.split(rows, max(1, MAX_PASS_BYTES // bytes_each))
+        return layers, [records.take(part) for part in parts]
+
+    def _without_noise(self, update: Weights) -> Weights:
+        """Return an update without the noise that its smallest matrix shows.
+
+        A defense adds the same noise to all layers. An update with hardly any stays as it is.
+        Weights on the way to a noisy model are nowhere near those of training.
+        """
+        matrices = {names: names.matrix_of(update) for names in self._layers}
+        smallest = min(matrices, key=lambda names: (names.is_table, matrices[names].numel()))
+        axes, moments = self._at_start[smallest]
+        noise = entry_variances(moments, axes.rotate(matrices[smallest])).noise
+        changed = dict[str, Tensor]()
+        for names, matrix in matrices.items():
+            if noise * matrix.numel() < NEGLIGIBLE_NOISE * float(matrix.square().sum()):
+                continue
+            axes, moments = self._at_start[names]
+            rotated = axes.rotate(matrix)
+            kept = axes.rotate_back(entry_variances(moments, rotated).without(noise, rotated))
+            for name, part in names.parts_of(kept.unsqueeze(0)).items():
+                changed[name] = part.reshape(update[name].shape)
+        return {**update, **changed}
+
+    def _gradients(self, points: Sequence[Weights]) -> dict[LayerNames, RecordGradients]:
+        """Return the gradients of all records by layer, averaged over these weights."""
+        found: dict[LayerNames, list[RecordGradients]] = {names: [] for names in self._layers}
+        for part in self._passes:
             at_each = [
-                layer_gradients(self.build_model, weights, part, self.recipe)
+                layer_gradients(self._job.build_model, weights, part, self._job.recipe)
                 for weights in points
             ]
             for names, parts in found.items():
@@ -300,7 +333,22 @@ class EvidenceJob(Job):
         """
         mean, squares = gradients.mean(), gradients.mean_squares()
         spread = (squares - mean.square()).clamp(min=0)
-        return (mean.square() + spread / self.recipe.batch).sqrt()
+        return (mean.square() + spread / self._job.recipe.batch).sqrt()
+
+    def _whitened(self, gradients: RecordGradients) -> tuple[Axes, RecordGradients]:
+        """Return the axes of a layer, and the gradients in them.
+
+        The axes of a linear layer on the examples themselves are the same at all weights.
+        """
+        tensors = self._tensors
+        if isinstance(gradients, DenseGradients) and "axes" in tensors:
+            inputs = gradients.inputs[0]
+            is_first = len(inputs[0]) == len(tensors["axes"])
+            if is_first and inputs.equal(_with_bias(self._records.inputs)):
+                axes = Axes(tensors["axes"], principal_axes(*gradients.slopes))
+                return axes, gradients.with_inputs((tensors["coordinates"],), axes)
+        axes = gradients.axes()
+        return axes, gradients.rotated(axes)
 
 
 def layers_in_memory(
@@ -320,20 +368,3 @@ def layers_in_memory(
             kept.add(names)
             left -= needed
     return tuple(names for names in of_one if names in kept)
-
-
-def _whitened(
-    gradients: RecordGradients, records: Examples, tensors: Mapping[str, Tensor]
-) -> tuple[Axes, RecordGradients]:
-    """Return the axes of a layer, and the gradients in them.
-
-    The axes of a linear layer on the examples themselves are the same at all weights.
-    """
-    if isinstance(gradients, DenseGradients) and "axes" in tensors:
-        inputs = gradients.inputs[0]
-        is_first = len(inputs[0]) == len(tensors["axes"])
-        if is_first and inputs.equal(_with_bias(records.inputs)):
-            axes = Axes(tensors["axes"], principal_axes(*gradients.slopes))
-            return axes, gradients.with_inputs((tensors["coordinates"],), axes)
-    axes = gradients.axes()
-    return axes, gradients.rotated(axes)

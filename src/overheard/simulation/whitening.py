@@ -9,6 +9,7 @@ from typing import final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from overheard.learning.layer_gradients import Gradients, LayerGradients, TableGradients
@@ -74,6 +75,11 @@ class Axes:
         """Return matrices in these axes."""
         by_output = self.outputs.T @ matrix
         return by_output if self.inputs is None else by_output @ self.inputs
+
+    def rotate_back(self, matrix: Float[Tensor, "axes2 axes"]) -> Tensor:
+        """Return a matrix in these axes as it was; what is outside of the axes is 0."""
+        by_input = self.outputs @ matrix
+        return by_input if self.inputs is None else by_input @ self.inputs.T
 
 
 class RecordGradients(ABC):
@@ -341,7 +347,9 @@ class Evidence:
             (scores - centre).abs().median() / MEDIAN_DEVIATION,
             (centre - scores.quantile(LOW_SHARE)) / LOW_DEVIATION,
         )
-        square = spread.square().clamp(min=torch.finfo(spread.dtype).tiny ** 0.5)
+        if not spread > 0:  # the update is 0, and tells nothing
+            return Evidence(torch.zeros_like(scores), torch.ones_like(scores))
+        square = spread.square()
         return Evidence((self.fit - centre * root) / square, self.strength / square)
 
 
@@ -353,7 +361,7 @@ def evidence_of(
     The covariance is diagonal: the mean squares of gradients times a factor, plus noise that
     all entries have alike. Factor and noise are those under which the update is most likely.
     """
-    variances = entry_variances(gradients.mean_squares(), update)
+    variances = entry_variances(gradients.mean_squares(), update).total
     strength = gradients.squares(1 / variances).double()
     smallest = torch.finfo(torch.float32).tiny
     return Evidence(
@@ -361,26 +369,49 @@ def evidence_of(
     )
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryVariances:
+    """The variances of an update's entries: c (moments + noise).
+
+    Args:
+        total: of each entry.
+        noise: the part that all entries have alike.
+
+    """
+
+    total: Float[Tensor, "outputs inputs"]
+    noise: float
+
+    def without(self, noise: float, update: Float[Tensor, "outputs inputs"]) -> Tensor:
+        """Return the update less this noise, as far as its variances tell: a Wiener filter."""
+        explained = (self.total - self.noise).clamp(min=0)
+        least = torch.finfo(explained.dtype).tiny
+        return update * (explained / (explained + noise).clamp(min=least))
+
+
 def entry_variances(
     moments: Float[Tensor, "outputs inputs"], update: Float[Tensor, "outputs inputs"]
-) -> Float[Tensor, "outputs inputs"]:
-    """Return the variances of an update's entries: c (moments + share of their mean).
+) -> EntryVariances:
+    """Return the variances of an update's entries in axes where they are uncorrelated.
 
-    The share is the one of `NOISE_SHARES` under which the update is most likely, and c follows.
-    So noise is measured, whether or not a defense that adds it is known.
+    The noise is the one of `NOISE_SHARES` under which the update is most likely, and the factor
+    follows. So noise is measured, whether or not a defense that adds it is known.
     """
     precise = moments.double() + RIDGE * moments.double().mean()
     smallest = torch.finfo(torch.float64).tiny ** 0.25
     precise = precise.clamp(min=smallest)
     squares = update.double().square() + smallest
-    best, found = float("inf"), precise
+    best, found, noise = float("inf"), precise, 0.0
     for share in NOISE_SHARES:
         variances = precise + share * precise.mean()
         factor = (squares / variances).mean()
         unlikely = float(factor.log() + variances.log().mean())
         if unlikely < best:
             best, found = unlikely, factor * variances
-    return found.to(update.dtype).clamp(min=torch.finfo(update.dtype).tiny ** 0.5)
+            noise = float(factor * share * precise.mean())
+    least = torch.finfo(update.dtype).tiny ** 0.5
+    return EntryVariances(found.to(update.dtype).clamp(min=least), noise)
 
 
 def log_likelihood_ratios(rounds: Sequence[Evidence]) -> Float[Tensor, " records"]:
@@ -388,19 +419,20 @@ def log_likelihood_ratios(rounds: Sequence[Evidence]) -> Float[Tensor, " records
 
     A non-member's fit is normal with variance S, and so is that of a member around w S, whose
     weight w is normal with mean s and deviation `RELATIVE_SPREAD` s. The mean weight is the
-    same for all records and rounds. Of `TYPICAL_SCORES`, it is the one under which all fits are
-    most likely if a share `MEMBER_SHARE` of records, which nobody names, are members. So it
-    holds for any learning rate, optimizer and clipping.
+    same for all records and rounds. It is one of `TYPICAL_SCORES`, as likely as it makes all
+    fits if a share `MEMBER_SHARE` of records, which nobody names, are members. So the ratios
+    hold for any learning rate, optimizer and clipping.
     """
     median = torch.stack([one.strength for one in rounds]).sum(0).median().sqrt()
-    found, best = torch.zeros_like(rounds[0].fit), float("-inf")
-    for score in TYPICAL_SCORES:
-        ratios = torch.stack([_ratios_at(one, score / median) for one in rounds]).sum(0)
-        mixed = torch.logaddexp(
-            ratios + log(MEMBER_SHARE), ratios.new_tensor(log(1 - MEMBER_SHARE))
-        )
-        if float(mixed.sum()) > best:
-            found, best = ratios, float(mixed.sum())
+    ratios = torch.stack(
+        [
+            torch.stack([_ratios_at(one, score / median) for one in rounds]).sum(0)
+            for score in TYPICAL_SCORES
+        ]
+    )  # (scores, records)
+    odds = ratios + log(MEMBER_SHARE / (1 - MEMBER_SHARE))
+    likelihoods = functional.softplus(odds).sum(1, keepdim=True).log_softmax(0)
+    found: Tensor = (ratios + likelihoods).logsumexp(0)
     return found
 
 

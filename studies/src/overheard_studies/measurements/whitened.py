@@ -18,6 +18,7 @@ from overheard.auditing.knowledge import attacker_knowledge
 from overheard.auditing.simulate import simulate
 from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.defense import Defense
 from overheard.core.examples import concatenate_examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
@@ -31,6 +32,7 @@ from overheard.data.datasets.mnist import Mnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
+from overheard.defenses.local_dp import LocalDp
 from overheard.disk.folders import remove_folder
 from overheard.learning.layer_gradients import LayerGradients, layer_gradients
 from overheard.learning.model import Model
@@ -39,7 +41,7 @@ from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.decaf_modules import DecafModules
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
-from overheard.plans.plan import UNDEFENDED, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.fed_mia import FedMia
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.lira import LiraPooled
@@ -62,6 +64,8 @@ SHADOWS_OF_CONVOLUTIONS = 64
 RIDGE = 0.03
 """Of the prototype, relative to the mean eigenvalue."""
 
+ARM = "all clients"
+
 OURS, PROTOTYPE, GRADIENT = "whitened", "prototype", "gradient_membership"
 
 
@@ -81,6 +85,7 @@ class World:
         rate: learning rate.
         batch: examples a step.
         balanced: whether classes are equally frequent, and `auxiliary` is per class.
+        defenses: which the attacker does not know.
 
     """
 
@@ -94,6 +99,7 @@ class World:
     rate: float = 0.1
     batch: int = 32
     balanced: bool = True
+    defenses: tuple[Defense, ...] = ()
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of one run."""
@@ -115,6 +121,7 @@ class World:
                 rate=self.rate,
                 batch=self.batch,
             ),
+            arms=(ArmPlan(name=ARM, defenses=self.defenses),),
             threats=(ThreatPlan(attacks=(WhitenedMembership(),)),),
         )
 
@@ -124,6 +131,7 @@ class World:
             f"{self.source!r}, {self.model!r}, {self.examples} examples, {self.rounds} rounds, "
             f"{self.epochs} epochs, rate {self.rate:g}, batch {self.batch}, "
             f"{self.auxiliary} auxiliary{' a class' if self.balanced else ''}"
+            f"{''.join(f', {one!r}' for one in self.defenses)}"
         )
 
 
@@ -138,6 +146,20 @@ MLPS = {
     ),
 }
 """Three of these are the worlds in which the prototype was first measured."""
+
+_NOISY = World(
+    Mnist(shrink=2),
+    Mlp((32,)),
+    60,
+    60,
+    auxiliary=20,
+    rounds=2,
+    batch=10,
+    defenses=(LocalDp(clip=5.0, noise_multiplier=0.06),),
+)
+
+DEFENDED = {"local_dp_1_epoch": _NOISY, "local_dp_10_epochs": replace(_NOISY, epochs=10)}
+"""Noise hides members from the confidence of a model here, and little from updates."""
 
 NETWORKS: Mapping[str, tuple[DataSource, Model]] = {
     "mnist_conv_net": (Mnist(), ConvNet(blocks=2, width=16)),
@@ -325,9 +347,7 @@ def _run(
     plan, folder = world.plan(seed), run.folder / "run"
     remove_folder(folder, inside=run.folder)
     resources = replace(run.resources, workers=1)
-    transcript, truth = simulate(
-        plan, arm=UNDEFENDED, seed=seed, folder=folder, resources=resources
-    )
+    transcript, truth = simulate(plan, arm=ARM, seed=seed, folder=folder, resources=resources)
     view = transcript.seen_by(SERVER)
     owners = truth.facts.need(RecordOwners)
     targets = sorted(owners.members, key=str)
@@ -358,7 +378,7 @@ def whitened() -> Study:
     ours: Mapping[str, Infer] = {OURS: _inferred_by(WhitenedMembership())}
     rivals = {row: _inferred_by(attack) for row, attack in RIVALS.items()}
     plain = {**ours, PROTOTYPE: prototype, **rivals}
-    worlds = [(name, one, plain) for name, one in MLPS.items()]
+    worlds = [(name, one, plain) for name, one in (MLPS | DEFENDED).items()]
     fewer = GradientMembership(models=SHADOWS_OF_CONVOLUTIONS, trainings=0)
     cheap = {**ours, **rivals, GRADIENT: _inferred_by(fewer)}
     worlds += [(name, one, cheap) for name, one in CONVOLUTIONS.items()]
