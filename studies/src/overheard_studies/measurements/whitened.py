@@ -1,6 +1,6 @@
 """The whitened test of membership beside its prototype and today's other attacks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -49,9 +49,12 @@ from overheard.questions.membership.attacks.loss_membership import LossMembershi
 from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
 from overheard.questions.membership.claim import Membership
 from overheard.simulation.gradient_evidence import compute_gradient_evidence
+from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
+from overheard_studies.conclusion import Conclusion
+from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Measurement, MeasurementRun, Study
-from overheard_studies.values import ReproducedValue, make_value
+from overheard_studies.values import ReproducedValue, Values, make_value
 
 TUNING_SEEDS = (900, 901)
 """Seeds on which the settings of the whitened test were chosen; no figure is of them."""
@@ -373,6 +376,44 @@ def _knowledge(plan: Plan, seed: int, resources: Resources) -> Knowledge:
     return attacker_knowledge(plan.arms[0], plan.threats[0], inputs.for_attackers(seed))
 
 
+def _gains(
+    worlds: Iterable[str], rivals: Sequence[str], runs: StudyRuns, values: Values
+) -> Mapping[str, Estimate | None]:
+    """Return by world the paired gain over the strongest of these attacks."""
+    by_name = {one.name: one for one in values}
+    found = dict[str, Estimate | None]()
+    for world in worlds:
+        gains = [by_name[name] for row in rivals if (name := f"{world}_over_{row}") in by_name]
+        least = min(gains, key=lambda one: one.value or 0.0, default=None)
+        if least is not None and least.value is not None:
+            found[world] = Estimate(least.value, least.low, least.high)
+    return found
+
+
+def _conclusions() -> Iterator[Conclusion]:
+    """Yield what was asked of the test before it was measured."""
+    for key, statement, worlds, rivals, margin in (
+        (
+            "prototype",
+            "In each world of MLPs it leads the prototype.",
+            MLPS,
+            (PROTOTYPE,),
+            0.03,
+        ),
+        (
+            "convolutions",
+            "With convolutions it leads each other attack.",
+            CONVOLUTIONS,
+            tuple(RIVALS),
+            0.08,
+        ),
+        ("local_dp", "With local DP it is not behind.", DEFENDED, (GRADIENT,), 0.0),
+    ):
+        yield Conclusion(
+            key, statement, partial(_gains, worlds, rivals), margin=margin, words="gain of AUC"
+        )
+
+
 def whitened() -> Study:
     """Return the whitened test beside other attacks, with linear layers and convolutions."""
     ours: Mapping[str, Infer] = {OURS: _inferred_by(WhitenedMembership())}
@@ -392,4 +433,6 @@ def whitened() -> Study:
             Measurement(name, partial(_measure, name, world, rows))
             for name, world, rows in worlds
         ),
+        conclusions=tuple(_conclusions()),
+        hours=9.0,
     )
