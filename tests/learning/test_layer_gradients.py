@@ -13,12 +13,15 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.initialization import fresh_model
 from overheard.learning.layer_gradients import layer_gradients
+from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.mobilenet import MobileNet
+from overheard.learning.models.resnet18 import ResNet18
+from overheard.learning.models.shift_conv import ShiftConv
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.tiny_resnet import TinyResnet
 from overheard.learning.models.transformer import Transformer
@@ -139,6 +142,20 @@ NETWORKS = {
     "unusual": (lambda _: Unusual(), TEXTS),
     "sum of words": (lambda _: sum_of_words(), TEXTS),
 }
+
+
+LARGE = {
+    "alexnet": (AlexNet().build, BIG),
+    "resnet18": (ResNet18().build, BIG),
+    "shift_conv": (ShiftConv().build, BIG),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", LARGE)
+def test_layers_of_large_networks_have_them_too(name: str, monkeypatch) -> None:
+    monkeypatch.setitem(NETWORKS, name, LARGE[name])
+    test_layers_have_the_gradients_of_all_parameters_that_train(name)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
