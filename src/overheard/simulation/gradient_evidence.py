@@ -6,7 +6,7 @@ from typing import final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.defense import BuildModel
@@ -113,7 +113,11 @@ def compute_gradient_evidence(
     known = candidate_records(knowledge)
     if knowledge.auxiliary is not None:
         known = concatenate_examples((known, knowledge.auxiliary))
-    shared = _SharedInputs(known, knowledge.compute.job_device)
+    numbers = known.inputs[0].numel()
+    has_linear = any(
+        isinstance(one, nn.Linear) and one.in_features == numbers for one in model.modules()
+    )
+    shared = _SharedInputs(known, knowledge.compute.job_device, has_axes=has_linear)
     return {
         number: _evidence_of_round(view, knowledge, number, senders, shared)
         for number, senders in senders_by_round.items()
@@ -122,18 +126,27 @@ def compute_gradient_evidence(
 
 @final
 class _SharedInputs:
-    """The tensors that the jobs of all rounds read, computed once and only if a job runs."""
+    """The tensors that the jobs of all rounds read, computed once and only if a job runs.
 
-    def __init__(self, known: Examples, device: str) -> None:
+    Args:
+        known: all records.
+        device: where to compute.
+        has_axes: whether the axes of the records' inputs are among them, for a linear layer
+            that reads these.
+
+    """
+
+    def __init__(self, known: Examples, device: str, *, has_axes: bool) -> None:
         self.known = known
+        self._has_axes = has_axes
         self._device = device
         self._bundle: TensorBundle | None = None
 
     def bundle(self) -> TensorBundle:
-        """Return the records, and the axes of their inputs if these are numbers."""
+        """Return the records, and the axes of their inputs if these are needed."""
         if self._bundle is None:
             tensors = pack_examples("records", self.known)
-            if self.known.inputs.is_floating_point():
+            if self._has_axes and self.known.inputs.is_floating_point():
                 with single_thread():
                     rows = _with_bias(self.known.inputs).to(self._device)
                     axes = principal_axes(rows)
