@@ -38,7 +38,7 @@ def run_of(number: int, strength: float, exchange: RecordExchange) -> tuple[Find
         sources[random.choice(free, 20, replace=False, p=odds / odds.sum())] = place
     true = torch.eye(CLIENTS + 1)[sources]
     logits = 4 * wants[:, labels].T + random.normal(size=(RECORDS, CLIENTS))
-    logits = (1 + (sources[:, None] == CLIENTS)) * logits  # surer of records of nobody
+    logits = (1 + (sources[:, None] != CLIENTS)) * logits  # surer of records of some client
     logits += strength * (sources[:, None] == np.arange(CLIENTS))
     chances = torch.tensor(logits).softmax(1) / 2
     claim = RecordSources(

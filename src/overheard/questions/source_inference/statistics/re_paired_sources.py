@@ -48,9 +48,11 @@ def re_pair_sources(
     """Return how well the claims fit the sources of records, and permuted sources.
 
     The source of a record is the client that holds it, or no client. Sources are permuted among
-    the records of one label, since clients may differ in their labels; those of canaries among
-    all, since each was assigned at random with the same odds. What claims gain by labels alone,
-    or by sizes, is in `common_gains`.
+    the held records of one label, since clients may differ in their labels; those of canaries
+    among all held ones, since each was assigned at random with the same odds. Records of no
+    client stay so: a claim that is surer of held records, and knows the labels of clients, would
+    fit the true sources best without knowing any. What claims gain by labels alone, or by sizes,
+    is in `common_gains`.
     """
     by_attack = {
         attack: [finding for finding in members if finding.scores]
@@ -119,14 +121,15 @@ class _Records:
         for claim in claims:
             sources = np.where(claim.sources == NOT_COUNTED, sources, claim.sources)
         is_counted = sources != NOT_COUNTED
-        self.groups = groups[is_counted]
+        labels = groups[is_counted]
         self._sources = sources[is_counted]
+        self.groups = 2 * labels + (self._sources != NOBODY)
         self._evidence = np.zeros((len(attacks), len(self.groups), len(parties) + 1))
         self._gains = np.zeros(len(attacks))
         for finding, claim in zip(findings, claims, strict=True):
             attack = attacks.index(finding.cell.attack)
             self._evidence[attack] = claim.evidence[is_counted]
-            expected = expected_accuracy(claim.hits[is_counted], self._sources, self.groups)
+            expected = expected_accuracy(claim.hits[is_counted], self._sources, labels)
             self._gains[attack] = max(0.0, expected - claim.guess)
 
     @property
