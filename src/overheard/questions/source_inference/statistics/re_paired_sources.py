@@ -50,9 +50,9 @@ def re_pair_sources(
     The source of a record is the client that holds it, or no client. Sources are permuted among
     the held records of one label, since clients may differ in their labels; those of canaries
     among all held ones, since each was assigned at random with the same odds. Records of no
-    client stay so: a claim that is surer of held records, and knows the labels of clients, would
-    fit the true sources best without knowing any. What claims gain by labels alone, or by sizes,
-    is in `common_gains`.
+    client stay so: a claim that is surer of held records, and knows the labels of clients,
+    would fit the true sources best without knowing any. What claims gain by labels alone, or by
+    sizes, is in `common_gains`.
     """
     by_attack = {
         attack: [finding for finding in members if finding.scores]
