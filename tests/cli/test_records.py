@@ -68,3 +68,12 @@ def test_lists_numbers_of_records_and_nothing_else_of_them(
 def test_names_what_is_missing(audit: Path, overheard: Command) -> None:
     said = overheard("records", audit, "--attack", "rmia")
     assert_user_error(said, "no scored claim of 'rmia'", "name an attack of the audit's plan")
+
+
+def test_refuses_claims_without_the_truth_of_every_record(
+    audit: Path, overheard: Command
+) -> None:
+    damaged = CLAIM.model_copy(update={"true": CLAIM.true[:5]}).model_dump(mode="json")
+    (audit / "findings.json").write_text(json.dumps({"findings": [damaged]}), encoding="utf-8")
+    said = overheard("records", audit, "--attack", "lira")
+    assert_user_error(said, "has damaged claims", "run `overheard audit` again")

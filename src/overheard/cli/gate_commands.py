@@ -204,8 +204,10 @@ def records(
 
     A member is listed if it scores above the non-members of the same audit. On
     average at most the share --rate of a list are records of which the attack
-    sees nothing (Benjamini and Hochberg). Numbers count the candidate records
-    of a seed from 0; no content of a record is printed.
+    sees nothing (Benjamini and Hochberg). That holds where members and
+    non-members are alike, as canaries are. If clients differ in their labels, an
+    attack that sees only labels lists records too. Numbers count the candidate
+    records of a seed from 0; no content of a record is printed.
 
     \b
     Example:
@@ -232,6 +234,8 @@ def records(
         )
     console, rows = Console(highlight=False), []
     for one in claims:
+        if len(one.claimed) != len(one.true):
+            raise FindingsError(f"{path}: has damaged claims: run `overheard audit` again")
         scores, true = (
             tuple(number or 0.0 for number in row) for row in (one.claimed, one.true)
         )

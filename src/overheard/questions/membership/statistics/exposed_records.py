@@ -33,6 +33,9 @@ def find_exposed_records(
     are ones of which the attack sees nothing. It holds for p-values with the same non-members
     (Bates et al. 2023, Testing for Outliers with Conformal p-values, Theorem 2).
 
+    Members and non-members must be alike but for the training, as canaries are. Where clients
+    differ in their labels, scores that show a label alone are above those of non-members too.
+
     >>> find_exposed_records([3, 9, 1, 2, 5, 8], [1, 1, -1, -1, -1, 0], rate=0.5)
     (ExposedRecord(record=1, p_value=0.25), ExposedRecord(record=0, p_value=0.5))
 
