@@ -347,8 +347,8 @@ class Evidence:
             (scores - centre).abs().median() / MEDIAN_DEVIATION,
             (centre - scores.quantile(LOW_SHARE)) / LOW_DEVIATION,
         )
-        if not spread > 0:  # the update is 0, and tells nothing
-            return Evidence(torch.zeros_like(scores), torch.ones_like(scores))
+        if not spread > 0:  # such as for an update of zeros
+            return self
         square = spread.square()
         return Evidence((self.fit - centre * root) / square, self.strength / square)
 
@@ -363,6 +363,8 @@ def evidence_of(
     """
     variances = entry_variances(gradients.mean_squares(), update).total
     strength = gradients.squares(1 / variances).double()
+    if not bool(update.any()):  # Zeros say nothing of any record.
+        strength = torch.zeros_like(strength)
     smallest = torch.finfo(torch.float32).tiny
     return Evidence(
         -gradients.products(update / variances).double(), strength.clamp(min=smallest)

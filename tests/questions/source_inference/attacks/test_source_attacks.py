@@ -1,6 +1,6 @@
 """Attacks on sources read all clients together, over the rounds in which each took part."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,6 +12,7 @@ from overheard.core.messages import Message, Update
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
 from overheard.questions.source_inference.attacks.cosine_source import (
     CosineSource,
     compare_with_others,
@@ -61,6 +62,48 @@ def test_the_evidence_of_a_client_is_compared_with_that_of_the_others() -> None:
     above = torch.special.log_ndtr(torch.tensor(-5.0, dtype=torch.float64))
     assert float(odds[0, 0]) == pytest.approx(float(below - above), rel=1e-4)
     assert odds[:, 1].tolist() == [0, 0, 0]
+
+
+def scaled(view: View, factors: Mapping[str, float], senders: Sequence[Party]) -> View:
+    """Return the view with tensors of these senders' updates times a factor each."""
+    messages = [
+        replace(
+            one,
+            body=replace(
+                one.body,
+                delta={
+                    name: tensor * factors.get(name, factors.get("", 1.0))
+                    for name, tensor in one.body.delta.items()
+                },
+            ),
+        )
+        if isinstance(one.body, Update) and one.sender in senders
+        else one
+        for one in view.messages
+    ]
+    return replace(view, messages=tuple(messages))
+
+
+@pytest.mark.parametrize("factor", [0.0, 1e-4])
+def test_an_update_of_nearly_zero_does_not_hide_the_records_of_others(factor: float) -> None:
+    view = scaled(RUN.transcript.seen_by(SERVER), {"": factor}, RUN.targets[:1])
+    claim = claim_of(WhitenedSource(), view)
+    others = torch.arange(RECORDS_OF_CLIENT, len(RUN.targets) * RECORDS_OF_CLIENT)
+    held = claim.probabilities[others]
+    named = held[:, :-1].argmax(1)
+    assert float((named == others // RECORDS_OF_CLIENT).float().mean()) > 0.85
+    assert float(held[:, -1].mean()) < 0.3
+
+
+def test_a_layer_that_no_client_changes_hides_no_record() -> None:
+    view = RUN.transcript.seen_by(SERVER)
+    frozen = scaled(view, {"2.weight": 0.0, "2.bias": 0.0}, RUN.targets)
+    target = RUN.targets[1]
+    claims = WhitenedMembership().infer(frozen, [target], RUN.knowledge, Seed(0))
+    scores = claims[target].scores
+    own = scores[RECORDS_OF_CLIENT : 2 * RECORDS_OF_CLIENT]
+    outside = scores[len(RUN.targets) * RECORDS_OF_CLIENT :]
+    assert float((own[:, None] > outside).float().mean()) > 0.9
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=repr)

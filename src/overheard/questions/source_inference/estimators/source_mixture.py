@@ -20,6 +20,10 @@ LEAST_OUTSIDE = 0.01
 TINY = 1e-9
 """Added to variances, so that none is 0."""
 
+MOST_STRENGTH = 10.0
+"""The mean strength of a client is at most this many times the median client's. Strength grows
+as an update shrinks, so one update of nearly zero would make all others look like noise."""
+
 NORMAL_MEDIAN_SQUARE = 0.455
 """The median of the square of a standard normal number."""
 
@@ -64,6 +68,8 @@ def fit_source_odds(
     z = fit.double() / strength.sqrt()
     # About 1 where the client does not hold the record, so that no constant has a unit.
     z = z / (z.square().median() / NORMAL_MEDIAN_SQUARE).sqrt().clamp(min=TINY)
+    of_client = strength.mean(1, keepdim=True)
+    strength = strength * (MOST_STRENGTH * of_client.median() / of_client).clamp(max=1)
     relative = (strength / strength.mean()).sqrt()
     rest, mean = 1.0, max(1.0, float(z.amax(0).quantile(0.9)))
     spread, outside = (mean / 2) ** 2, FIRST_OUTSIDE
