@@ -189,3 +189,10 @@ def test_layers_have_the_gradients_of_all_parameters_that_train(name: str) -> No
                 atol=1e-9,
                 rtol=1e-9,
             )
+
+
+def test_the_memory_of_a_tied_table_grows_with_its_own_size_only() -> None:
+    pool = pool_of(TEXTS, torch.float64, examples=1)
+    found = layer_gradients(Unusual, start_of(Unusual), pool, RECIPE)
+    (table,) = [one for names, one in found.items() if names.weight == "table.weight"]
+    assert table.nbytes == 8 * (30 * 4 + 4 * 4)

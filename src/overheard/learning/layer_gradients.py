@@ -89,7 +89,8 @@ class LayerGradients:
 
     A linear layer has one position, or one for each token; a convolution has one for each pixel
     of its output. With a bias, the last input is 1. A layer that is no such sum has its
-    gradient as inputs, and the unit vectors as slopes.
+    gradient as the inputs and unit vectors as the slopes, or the other way round if it has more
+    outputs than inputs.
 
     Args:
         inputs: of the layer, at each position.
@@ -366,8 +367,15 @@ class _Layers:
                     len(rows), rows.expand(examples, -1), values
                 )
             else:
-                unit = torch.eye(gradient.shape[1]).to(gradient)
-                of_name = LayerGradients(gradient.flatten(2), unit.expand(examples, -1, -1))
+                rows = gradient.flatten(2)
+                unit = torch.eye(min(rows.shape[1:])).to(rows).expand(examples, -1, -1)
+                # The shorter side has the unit vectors: a tied table has a row for each word.
+                is_tall = rows.shape[1] > rows.shape[2]
+                of_name = (
+                    LayerGradients(unit, rows.transpose(1, 2))
+                    if is_tall
+                    else LayerGradients(rows, unit)
+                )
             found[LayerNames(name, None, is_table)] = of_name
         places = {name: place for place, name in enumerate(self.names)}
         return {one: found[one] for one in sorted(found, key=lambda one: places[one.weight])}
