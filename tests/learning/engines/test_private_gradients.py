@@ -143,12 +143,26 @@ def private_loop(
     return {name: state[name] - begin for name, begin in start.items()}
 
 
+class Scaled(nn.Module):
+    """A network with a parameter that is a single number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(1.5))
+        self.last = nn.Linear(6, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.last(inputs) * self.scale
+
+
 CASES = {
     "mlp": (MLP, TABLE, ("sequential", "stacked", "auto")),
     "convolutions": (CONVOLUTIONS, IMAGES, ("sequential", "stacked", "auto")),
     "instance norm": (NORMED, IMAGES, ("sequential", "stacked")),
     "words": (WORDS, TEXTS, ("sequential", "auto")),
     "lstm": (READING, TEXTS, ("auto",)),
+    "table alone": (partial(nn.EmbeddingBag, 30, 3, mode="sum"), TEXTS, ("auto",)),
+    "number": (Scaled, TABLE, ("sequential", "stacked")),
 }
 
 

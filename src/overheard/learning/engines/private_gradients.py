@@ -94,16 +94,18 @@ class ClippedGradients:
     def __init__(self, model: nn.Module, loss: LossName, label_smoothing: float) -> None:
         self._model, self._loss, self._smoothing = model, loss, label_smoothing
         self._parameters = trainable_parameters(model)
-        tables = {
-            id(module.weight)
-            for module in model.modules()
-            if isinstance(module, (nn.Embedding, nn.EmbeddingBag))
-        }
-        self._bytes = sum(
+        # A table that is also another layer has a gradient of its whole size.
+        tables, others = set[int](), set[int]()
+        for module in model.modules():
+            is_table = isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+            held = tables if is_table else others
+            held.update(id(one) for one in module.parameters(recurse=False))
+        sizes = (
             one.numel() * one.element_size()
             for one in self._parameters.values()
-            if id(one) not in tables
+            if id(one) not in tables - others
         )
+        self._bytes = max(1, sum(sizes))  # a network may be a table alone
         self._is_by_layer = is_recurrent(model) or has_embedding(model)
         self._run = build_example_gradients(model, loss, label_smoothing)
 
@@ -127,7 +129,7 @@ class ClippedGradients:
         """Add the clipped gradients of these examples in place, and return the losses."""
         start = {name: one.detach() for name, one in self._parameters.items()}
         gradients, losses = self._run(start, inputs, labels)
-        squares = [one.flatten(1).square().sum(1) for one in gradients.values()]
+        squares = [one.reshape(len(one), -1).square().sum(1) for one in gradients.values()]
         factors = clip_factors(torch.stack(squares).sum(0), clip)  # (examples)
         for name, one in gradients.items():
             sums[name].add_(torch.tensordot(factors, one, 1))

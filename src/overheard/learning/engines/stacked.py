@@ -110,7 +110,8 @@ class VmappedNetworks(StackedNetworks):
         for part in example_slices(inputs.shape[1], bytes_each):
             found, each = self._example_gradients(by_name, inputs[:, part], labels[:, part])
             weight = weights[:, part]  # (clients, examples)
-            squares = torch.stack([one.flatten(2).square().sum(2) for one in found.values()])
+            entries = [one.reshape(*one.shape[:2], -1) for one in found.values()]
+            squares = torch.stack([one.square().sum(2) for one in entries])
             factors = weight * clip_factors(squares.sum(0) * weight.square(), clip)
             for total, name in zip(sums, self._names, strict=True):
                 total.add_(torch.einsum("ce,ce...->c...", factors, found[name]))
