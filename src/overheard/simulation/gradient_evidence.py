@@ -19,7 +19,7 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
-from overheard.learning.initialization import fresh_model
+from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.layer_gradients import Gradients, LayerNames, layer_gradients
 from overheard.learning.threads import single_thread
 from overheard.learning.workers.job import Job, TensorBundle
@@ -113,6 +113,7 @@ def compute_gradient_evidence(
     known = candidate_records(knowledge)
     if knowledge.auxiliary is not None:
         known = concatenate_examples((known, knowledge.auxiliary))
+    model = model_structure(knowledge.build_model)
     numbers = known.inputs[0].numel()
     has_linear = any(
         isinstance(one, nn.Linear) and one.in_features == numbers for one in model.modules()
