@@ -75,6 +75,7 @@ LINKING = ("link_siamese", "link_wccn", "metadata_link")
 NEED_CLASSES = frozenset(
     {
         "amortised",
+        "base_membership",
         "bias_inversion",
         "decaf",
         "distilled_labels",
@@ -84,6 +85,7 @@ NEED_CLASSES = frozenset(
         "mean_softmax",
         "ppa",
         "ramakrishna",
+        "rmia",
         "shift_tracking",
         "whispers",
         "zlg",
