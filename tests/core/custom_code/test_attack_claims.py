@@ -1,7 +1,7 @@
 """An error in an attack of another package refuses that attack, not the audit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, final
 
@@ -14,12 +14,15 @@ from overheard.core.attack import Attack
 from overheard.core.custom_code.attack_claims import make_claims
 from overheard.core.errors import OutputError
 from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Update
 from overheard.core.needs import Need
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.checks import simulate_membership
 from overheard.testing.planted_labels import SKEWED, simulate_one_round
 from tests.auditing.plans import TINY, replace_tables
 
@@ -105,3 +108,20 @@ def test_other_attacks_go_on_and_a_corrected_attack_runs(outcome: object, tmp_pa
     OUTCOME.append({party: LabelShares(torch.full((10,), 0.1)) for party in claims})
     again = audit(plan, tmp_path, resources=here)
     assert {one.cell.part for one in again.findings} == {"bias_inversion", "foreign"}
+
+
+def test_a_client_whose_numbers_are_too_large_costs_no_other_its_claims():
+    run = simulate_membership(memorised=True)
+    view = run.transcript.seen_by(SERVER)
+    huge = tuple(
+        replace(one, body=Update({name: w + 3e38 for name, w in one.body.delta.items()}))
+        if isinstance(one.body, Update) and one.sender == run.targets[0]
+        else one
+        for one in view.messages
+    )
+    made_now = make_claims(
+        LossMembership(), replace(view, messages=huge), run.targets, run.knowledge, Seed(0)
+    )
+    assert made_now.claims.keys() == set(run.targets[1:])
+    assert made_now.problems.keys() == {run.targets[0]}
+    assert not made_now.has_failed
