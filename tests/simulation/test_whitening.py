@@ -140,6 +140,13 @@ def test_standardised_fits_of_most_records_are_standard_normal() -> None:
     assert float(scores.std()) == pytest.approx(1, abs=0.05)
 
 
+def test_a_layer_that_does_not_change_adds_no_strength() -> None:
+    # Strengths are small where rates are high: 1 would outweigh all other layers.
+    none = Evidence(torch.zeros(9).double(), torch.rand(9).double()).standardised()
+    assert none.fit.abs().max() == 0
+    assert 0 < none.strength.min() <= none.strength.max() < 1e-30
+
+
 def test_a_layer_whose_lowest_scores_are_far_below_the_others_counts_for_less() -> None:
     # Twenty of 100 scores are -12, such as those of one label; the others are -.5 and .5.
     fit = torch.tensor([-12.0] * 20 + [-0.5, 0.5] * 40).double()

@@ -307,7 +307,9 @@ def principal_axes(*parts: Float[Tensor, "rows sides"]) -> Float[Tensor, "sides 
     count, sides = rows.shape
     is_wide = count < sides
     exact = rows.double() if min(count, sides) <= PRECISE_SIDES else rows
-    values, vectors = torch.linalg.eigh(exact @ exact.T if is_wide else exact.T @ exact)
+    products = exact @ exact.T if is_wide else exact.T @ exact
+    # Gradients on the way to a diverged model are not finite; their evidence is none.
+    values, vectors = torch.linalg.eigh(products.nan_to_num(0, 0, 0))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
     kept[:-MOST_AXES] = False
     kept[-1] = True  # also if all rows are 0
@@ -347,8 +349,9 @@ class Evidence:
             (scores - centre).abs().median() / MEDIAN_DEVIATION,
             (centre - scores.quantile(LOW_SHARE)) / LOW_DEVIATION,
         )
-        if not spread > 0:  # such as for an update of zeros
-            return self
+        if not spread > 0:  # the update is 0 or not finite, and tells nothing
+            smallest = torch.finfo(torch.float32).tiny
+            return Evidence(torch.zeros_like(scores), torch.full_like(scores, smallest))
         square = spread.square()
         return Evidence((self.fit - centre * root) / square, self.strength / square)
 

@@ -63,14 +63,19 @@ def test_the_order_of_candidates_does_not_matter(by_heart) -> None:
     torch.testing.assert_close(moved, plain[order], rtol=1e-2, atol=1e-2)
 
 
-def test_an_update_of_zeros_gives_finite_scores(by_heart) -> None:
-    zeros = change_updates(
+@pytest.mark.parametrize("factor", [0.0, 1e20, float("nan")])
+def test_an_update_that_tells_nothing_gives_all_records_one_finite_score(
+    by_heart, factor
+) -> None:
+    changed = change_updates(
         by_heart.transcript.messages,
-        lambda update: {"delta": {n: torch.zeros_like(w) for n, w in update.delta.items()}},
+        lambda update: {"delta": {n: factor * w for n, w in update.delta.items()}},
         [client(0)],
     )
-    run = replace(by_heart, transcript=Transcript(zeros))
-    assert 0 <= figure(run, ATTACK, "membership_auc") <= 1
+    view = Transcript(changed).seen_by(SERVER)
+    scores = ATTACK.infer(view, [client(0)], by_heart.knowledge, Seed(0))[client(0)].scores
+    assert scores.isfinite().all()
+    assert len(scores.unique()) == 1
 
 
 def test_the_steps_of_an_adaptive_optimizer_are_undone(by_heart) -> None:
