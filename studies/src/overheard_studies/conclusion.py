@@ -33,9 +33,10 @@ class Conclusion:
         statistics: returns the statistics by name; a verdict in place of one stands for itself,
             and None for one that was not measured. None = it cannot be judged here.
         direction: where the interval of a statistic must lie: above the margin, below it, or
-            around it. No interval shows that a statistic equals the margin, so "around" holds
-            never: it is refuted or undecided.
+            around it.
         margin: what statistics are compared with.
+        tolerance: largest distance from the margin that is still around it. No interval shows
+            that a statistic equals a number, so with 0 it is refuted or undecided.
         any_suffices: whether one statistic is enough; otherwise all must comply.
         words: what a single statistic is.
         audits: names of the audits that it needs; () = all of the study.
@@ -51,6 +52,7 @@ class Conclusion:
     statistics: Callable[[StudyRuns, Values], Mapping[str, Estimate | Holds | None]] | None
     direction: Literal["above", "below", "around"] = "above"
     margin: float = 0.0
+    tolerance: float = 0.0
     any_suffices: bool = False
     words: str = ""
     audits: tuple[str, ...] = ()
@@ -94,7 +96,8 @@ class Conclusion:
         if self.statistics is None:
             return ""
         some = "at least one " if self.any_suffices else ""
-        return f"{some}{self.direction} {self.margin:g}"
+        within = f" within {self.tolerance:g}" if self.tolerance else ""
+        return f"{some}{self.direction} {self.margin:g}{within}"
 
     def _describe(
         self,
@@ -120,7 +123,10 @@ class Conclusion:
             return negate(above)
         if one is None or one.low is None or one.high is None:
             return "undecided"
-        return "undecided" if one.low <= self.margin <= one.high else "no"
+        lowest, highest = self.margin - self.tolerance, self.margin + self.tolerance
+        if lowest < one.low and one.high < highest:
+            return "yes"
+        return "no" if one.high < lowest or one.low > highest else "undecided"
 
 
 def is_above(estimate: Estimate | None, bound: float) -> Holds:
