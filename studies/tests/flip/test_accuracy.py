@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from overheard.plans.plan import ArmPlan
 from overheard_studies.flip.setting import OWN_RATES, PUBLISHED, QUICK_MNIST, FlipScenario
 from overheard_studies.flip.studies import accuracies, accuracy
 from overheard_studies.runs import StudyRuns
+from overheard_studies.study import Study
 from studies.tests.separate_arms import run_one_arm_then_all
 
 DISTILLATION = Flip(batch=50, halve_every=0, first_rate=0.1, rate_rate=0.01)
@@ -90,23 +92,46 @@ def test_the_parts_of_the_table_are_separate_studies_of_five_runs() -> None:
     }
 
 
+def runs_of(study: Study, accuracies: Mapping[str, Sequence[float]]) -> StudyRuns:
+    """Make the audit of one data set from the accuracies of each arm by seed."""
+    arms = tuple(
+        ArmRun(arm, seed, (), {0: 0.1, 5: value}, 0, 5)
+        for arm, values in accuracies.items()
+        for seed, value in enumerate(values)
+    )
+    audit = Audit("", "", ("0", "1"), arms, (), (), "", {})
+    plans = study.plans(quick=False)
+    return StudyRuns(dict.fromkeys(plans, audit), plans, Path())
+
+
 def test_gaps_are_those_of_the_same_seed() -> None:
     # FedAvg varies much more between seeds than FLiP lags behind it: by 1.98, 0.98 and 0 points
     # on average. The published gaps are 0.26, 0.13 and 0.13 points.
     study, fedavg = accuracies()[0], (0.9, 0.8, 0.95, 0.85, 0.99)
     lags = {"FedAvg": 0.0, "FLiP 10": 0.02, "FLiP 15": 0.01, "FLiP 20": 0.0}
-    arms = tuple(
-        ArmRun(arm, seed, (), {0: 0.1, 5: value - lag + 0.0001 * seed * (lag > 0)}, 0, 5)
+    arms = {
+        arm: [value - lag + 0.0001 * seed * (lag > 0) for seed, value in enumerate(fedavg)]
         for arm, lag in lags.items()
-        for seed, value in enumerate(fedavg)
-    )
-    audit = Audit("", "", ("0", "1"), arms, (), (), "", {})
-    runs = StudyRuns({"mnist": audit}, study.plans(quick=False), Path())
-    close, gap, samples = study.conclude(runs, ())
+    }
+    close, gap, samples = study.conclude(runs_of(study, arms), ())
     assert (close.holds, gap.holds, samples.holds) == ("yes", "no", "yes")
     verdicts = gap.evidence.partition("yes: ")[2]
     assert verdicts.startswith("15 samples 0.0085 ")
     assert "no: 10 samples 0.017" in verdicts
-    without = replace(audit, arms=tuple(run for run in arms if run.arm != "FLiP 20"))
-    close, _, samples = study.conclude(replace(runs, audits={"mnist": without}), ())
+    del arms["FLiP 20"]
+    close, _, samples = study.conclude(runs_of(study, arms), ())
     assert (close.holds, samples.holds) == ("undecided", "undecided")
+
+
+@pytest.mark.parametrize("study", accuracies(), ids=lambda study: study.name)
+def test_what_the_paper_publishes_would_hold(study: Study) -> None:
+    ((name, plan),) = study.plans(quick=False).items()
+    columns = {"FedAvg": "fedavg", "FLiP 10": "10", "FLiP 15": "15", "FLiP 20": "20"}
+    path = name, plan.training.model.name
+    published = {
+        arm: [PUBLISHED.find(*path, column) / 100] * 5 for arm, column in columns.items()
+    }
+    found = study.conclude(runs_of(study, published), ())
+    judged = {one.key: one.holds for one in found if one.holds != "cannot be run here"}
+    close = "behind" if name == "cifar10" else "close"
+    assert judged == dict.fromkeys((close, "gap", "samples"), "yes")

@@ -1,9 +1,11 @@
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from overheard.statistics.exact_intervals import estimate_proportion
 from overheard_studies.flip.attribute import (
+    NO_BETTER,
     attribute,
     estimate_success_rate,
     make_pooled_values,
@@ -17,6 +19,7 @@ from overheard_studies.flip.attribute_tests import (
     TESTS,
     QuadrupleOutcome,
 )
+from overheard_studies.flip.setting import GUESS, NEAR
 from overheard_studies.runs import StudyRuns
 
 SAMPLES_AS_TRIALS = f"{SAMPLES}_each_a_trial"
@@ -117,3 +120,10 @@ def test_a_row_without_data_has_only_the_published_value() -> None:
     assert value.value is None
     assert value.published == pytest.approx(0.6337)
     assert "not run" in value.setting
+
+
+def test_the_published_accuracies_would_be_about_half() -> None:
+    rows = {row.number: row.attack_accuracy for row in read_attribute_rows()}
+    assert abs(fmean((rows[1], rows[3], rows[6])) - GUESS) < NEAR / 2
+    assert max(rows[1], rows[3]) < NO_BETTER < rows[6]
+    assert sum(one <= GUESS for one in rows.values()) == 7

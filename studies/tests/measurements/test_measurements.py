@@ -86,7 +86,7 @@ def test_a_statistic_is_compared_in_its_direction(direction: str, holds: str) ->
     assert replace(conclusion, direction=direction).judge(NO_RUNS, values).holds == holds
     around = replace(conclusion, direction="around", margin=0.5)
     assert around.judge(NO_RUNS, values).holds == "undecided"
-    # The interval is 0.4 to 0.6: inside 0.35 to 0.65, across 0.55 to 0.75, outside 0.61 to 0.81.
+    # 0.4 to 0.6 is inside 0.35 to 0.65, across 0.55 to 0.75 and outside 0.61 to 0.81.
     for margin, tolerance, expected in (
         (0.5, 0.15, "yes"),
         (0.65, 0.1, "undecided"),

@@ -1,7 +1,7 @@
 import pytest
 
-from overheard_studies.whispers.setting import METHODS, PUBLISHED
-from overheard_studies.whispers.studies import is_impossible, read_published_rows
+from overheard_studies.whispers.setting import METHODS, PUBLISHED, is_impossible
+from overheard_studies.whispers.studies import read_published_rows
 
 ALPHAS = {
     "mnist": ("0.5", "1", "2"),

@@ -26,7 +26,7 @@ from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
 from overheard.statistics.run_means import estimate_mean
 from overheard_studies.cached import load_or_measure
-from overheard_studies.conclusion import Conclusion, Statistics
+from overheard_studies.conclusion import Conclusion, Statistics, named
 from overheard_studies.estimates import final_accuracy
 from overheard_studies.flip.attribute_tests import (
     AFFINITY,
@@ -46,7 +46,8 @@ from overheard_studies.flip.attribute_tests import (
 from overheard_studies.flip.setting import (
     CIFAR10,
     FIVE_SEEDS,
-    NEAR_A_GUESS,
+    GUESS,
+    NEAR,
     PUBLISHED,
     FlipScenario,
     distilled_arm,
@@ -326,13 +327,37 @@ def _over_all_rows(test: str, runs: StudyRuns, values: Values) -> Statistics:
     return {test: None if one.value is None else Estimate(one.value, one.low, one.high)}
 
 
+NO_BETTER = 0.52
+"""Largest accuracy that counts as no better than a guess: half way from it to the 0.5469 of row
+6, the only row of CIFAR-10 that the paper counts as better."""
+
 CONCLUSIONS = (
     Conclusion(
-        "half",
-        "If our FLiP works as expected, the testing accuracy should be about 50%",
+        "half_same_start",
+        "If our FLiP works as expected, the testing accuracy should be about 50%: if the "
+        "federations start equally",
         partial(_over_all_rows, SAMPLES),
         "around",
-        0.5,
+        GUESS,
+        NEAR,
+        words="the paper's attack",
+    ),
+    Conclusion(
+        "half_other_start",
+        "the same, if they start differently",
+        partial(_over_all_rows, OTHER_START),
+        "around",
+        GUESS,
+        NEAR,
+        words="the paper's attack",
+    ),
+    Conclusion(
+        "no_better",
+        "7 of 12 attacks have an accuracy that equals to or is less than 0.5; of the rows that "
+        "are run here these are 1 and 3",
+        named(f"row1_{SAMPLES}", f"row3_{SAMPLES}"),
+        "below",
+        NO_BETTER,
         words="the paper's attack, federations with the same start",
     ),
     Conclusion(
@@ -341,25 +366,9 @@ CONCLUSIONS = (
         "categories",
         partial(_over_all_rows, AFFINITY.format("flip")),
         "around",
-        0.5,
+        GUESS,
+        NEAR,
         words="Overheard's attack on the models that the samples train",
-    ),
-    Conclusion(
-        "near_same_start",
-        "If the federations start equally, the paper's attack is near a guess: it has at most "
-        "54.69 % on CIFAR-10",
-        partial(_over_all_rows, SAMPLES),
-        "below",
-        NEAR_A_GUESS,
-        words="the paper's attack, below 55 %",
-    ),
-    Conclusion(
-        "near_other_start",
-        "If they start differently, the paper's attack is near a guess",
-        partial(_over_all_rows, OTHER_START),
-        "below",
-        NEAR_A_GUESS,
-        words="the paper's attack, below 55 %",
     ),
     Conclusion(
         "cifar100",

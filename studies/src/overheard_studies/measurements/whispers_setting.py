@@ -99,8 +99,8 @@ def whispers_setting() -> Study:
         conclusions=tuple(
             Conclusion(
                 f"as_close_{part}_{source}".replace(" ", "_").replace("-", "_").lower(),
-                f"The paper's attack has the published distances on {source} at every alpha, "
-                f"within {AS_CLOSE:g}, if the attacker reads {rounds} rounds.",
+                f"The L1 of the paper's attack on {source} is at most {AS_CLOSE:g} above the "
+                f"published one at every alpha, if the attacker reads {rounds} rounds.",
                 partial(_excess, part, source),
                 "below",
                 AS_CLOSE,

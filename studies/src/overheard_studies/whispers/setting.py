@@ -1,6 +1,6 @@
 """The setting of Whispers' experiments: data sets, splits, methods, noise, and plans."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Any, final
@@ -60,6 +60,16 @@ ROUNDING = 1e-4
 
 IMPOSSIBLE_NOTE = "impossible as published: its Wasserstein distance is below half of its L1"
 """The note on a row with a cell that cannot be right."""
+
+
+def is_impossible(row: Mapping[str, float]) -> bool:
+    """Return whether no label shares on positions 0 .. C - 1 have these distances.
+
+    Half of the L1 distance is the share that must be moved, each part by at least one
+    position. The bound holds for each client, hence for the published means.
+    """
+    return row["wasserstein"] < row["l1"] / 2 - ROUNDING
+
 
 EXPECTED_SIZES = (100, 4000)
 """Sizes of the smallest and of the largest client that the attacker of Figure 2 expects."""
