@@ -112,7 +112,7 @@ def test_the_arms_are_the_papers_two() -> None:
 def test_a_full_run_has_the_papers_attack() -> None:
     assert ATTACKS.keys() == REDUCED_ATTACKS.keys()
     shadow = ATTACKS["shadow"]
-    assert shadow == ShadowMembership(models=128, booster="catboost")
+    assert shadow == ShadowMembership(models=32, booster="catboost")
     plan = membership().plans(quick=False)["audit"]
     assert plan.threats[0].attacks == tuple(ATTACKS.values())
     assert plan.rounds_of(plan.arms[1]) == 100
