@@ -32,8 +32,8 @@ AS_CLOSE = 0.02
 """Largest excess over a published L1 of 0.04 to 0.26 that counts as being as close."""
 
 NEGLIGIBLE = 0.05
-"""Largest rise of the L1 that counts as negligible. The paper's is 0.02 at epsilon 5, and at
-most 0.01 from the largest to the smallest alpha."""
+"""Largest rise of the L1 that counts as negligible. The paper's is 0.02 from epsilon 40 to 5,
+and at most 0.01 from the largest to the smallest alpha."""
 
 FAR_BELOW = 0.2
 """Largest share of another L1 that counts as an order of magnitude less. Table 3 has 0.05 to
@@ -400,10 +400,15 @@ def under_noise(
     yield _conclusion(
         methods,
         "attack_withstands_noise",
-        f"Noise of epsilon {WEAK_NOISE:g} or more has a negligible effect on the paper's "
-        f"attack: its L1 rises by less than {NEGLIGIBLE:g}.",
+        f"Noise down to epsilon {weak[0]:g} has a negligible effect on the paper's attack: its "
+        f"L1 is less than {NEGLIGIBLE:g} above that at {most:g}. The paper has no L1 without "
+        "noise.",
         lambda all_of: {
-            arms[one]: excess(rises(all_of, WHISPERS, arms[one]), 0.0) for one in weak
+            arms[one]: difference(
+                all_of.of(WHISPERS, panel, arms[one]), all_of.of(WHISPERS, panel, arms[most])
+            )
+            for one in weak
+            if one != most
         },
         below=NEGLIGIBLE,
     )
