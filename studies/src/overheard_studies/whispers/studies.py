@@ -211,7 +211,8 @@ def defended(
         ),
         has_separate_arms=True,
         paper_size=PAPER_SIZE,
-        hours=HOURS_PER_AUDIT * (1 + len(epsilons)),
+        # The arms without noise and with epsilon 1 are stored.
+        hours=HOURS_PER_AUDIT * (len(epsilons) - 1),
     )
 
 
