@@ -35,8 +35,26 @@ DATASETS = {
 }
 """Name of each data set, and its divisions that the paper's two correspond to."""
 
-LEAST_TIMES_CHANCE = 15.0
-"""The least value of the paper's Table 3 on blogs, as a multiple of 1 / users."""
+# A margin lies on the paper's side of the published value, so that an exact repetition of the
+# paper holds: mostly at half of the published effect.
+LEAST_TIMES_CHANCE = 7.5
+"""Half of the least value of the paper's Table 3, 15 times 1 / users (SVM on blogs)."""
+
+LEAST_RECOVERED = 0.7
+"""The least value of the paper's Table 2 is 0.8 (Yelp)."""
+
+MOST_TIMES_CHANCE = 2.0
+"""Without biases of users, the paper has 1.5 times chance (PIPA): twice that excess."""
+
+LEAST_GAIN_OF_IDENTITY = 0.0125
+"""Half of the least gain of the paper's Table 4, 2.5 points."""
+
+LEAST_OF_ONE_UPDATE = 2.0
+"""The least value of the paper's Figure 8 is 3 times chance: half of that excess."""
+
+MOST_UTILITY_REPLACED = 0.875
+"""With replaced data the paper's utility is below 0.75 on three of four data sets: half of that
+loss."""
 
 NO_PHOTOS = "the photos of PIPA and OpenImages are not here"
 
@@ -129,10 +147,11 @@ def _table2() -> Iterator[Conclusion]:
     for key, (name, _) in DATASETS.items():
         yield Conclusion(
             f"{key}_recovers",
-            f"{name}: the federated model has 80 % and more of the centralised one's utility.",
+            f"{name}: the federated model has {100 * LEAST_RECOVERED:g} % and more of the "
+            "centralised one's utility.",
             named(*(f"{key}_{prior}_recovered" for prior in priors)),
             "above",
-            0.8,
+            LEAST_RECOVERED,
             audits=tuple(f"{key}_{prior}" for prior in priors),
         )
 
@@ -179,18 +198,23 @@ def _table3() -> Iterator[Conclusion]:
             audits=audits,
         )
         for rival, (words, chosen) in RIVALS.items():
+            # On Yelp, whose place ages take, the paper's SVM has the higher average precision.
+            if key == "ages" and rival != "knn":
+                continue
             yield Conclusion(
                 f"{key}_mlp_above_{rival}",
                 f"{name}: the MLP has a higher average precision than {words}.",
                 each(audits, partial(_lead, rival=chosen)),
                 audits=audits,
             )
-        yield Conclusion(
-            f"{key}_mlp_names_first",
-            f"{name}: the MLP's first guess is right more often than the SVM's.",
-            each(audits, _lead_of_first_guess),
-            audits=audits,
-        )
+    # On the paper's other data sets the SVM is right more often.
+    blogs = tuple(f"blogs_{prior}" for prior in DATASETS["blogs"][1])
+    yield Conclusion(
+        "blogs_mlp_names_first",
+        "Blogs: the MLP's first guess is right more often than the SVM's.",
+        each(blogs, _lead_of_first_guess),
+        audits=blogs,
+    )
 
 
 def _lead(runs: StudyRuns, audit: str, rival: Pick) -> Estimate | None:
@@ -213,10 +237,10 @@ def _iid() -> Iterator[Conclusion]:
         yield Conclusion(
             f"{key}_near_chance",
             f"{DATASETS[key][0]}: with examples redistributed at random, the average precision "
-            "is near chance: 1.5 times or less.",
+            f"is near chance: {MOST_TIMES_CHANCE:g} times or less.",
             each((key,), control),
             "below",
-            1.5,
+            MOST_TIMES_CHANCE,
             words="times chance",
             audits=(key,),
         )
@@ -323,11 +347,11 @@ def _table4() -> Iterator[Conclusion]:
             words = attribute.replace("_", " ")
             yield Conclusion(
                 f"{key}_{attribute}_helps_identity",
-                f"Learning the {words} jointly improves top-1 of the identity by 2.5 points "
-                "and more.",
+                f"Learning the {words} jointly improves top-1 of the identity by "
+                f"{100 * LEAST_GAIN_OF_IDENTITY:g} points and more.",
                 partial(identity, audit, attribute),
                 "above",
-                0.025,
+                LEAST_GAIN_OF_IDENTITY,
                 words="gain of top-1",
                 audits=(audit,),
             )
@@ -373,10 +397,11 @@ def _figure8() -> Iterator[Conclusion]:
         name = DATASETS[key][0]
         yield Conclusion(
             f"{key}_one_update",
-            f"{name}: one known update a user gives 3 times chance (1 / users) and more.",
+            f"{name}: one known update a user gives {LEAST_OF_ONE_UPDATE:g} times chance "
+            "(1 / users) and more.",
             named(f"{key}_updates_1_times_users"),
             "above",
-            3.0,
+            LEAST_OF_ONE_UPDATE,
             words="times 1 / users",
             audits=(key,),
         )
@@ -493,9 +518,16 @@ def _figure12(key: str, name: str, variances: Sequence[float]) -> Iterator[Concl
         whole, left = (precisions(runs, key, SHADOW_MLP, one) for one in (UNDEFENDED, arm))
         return {run: 1 - left[run] / whole[run] for run in whole if run in left}
 
-    def lead(key: str, others: Sequence[str], runs: StudyRuns, values: Values) -> Statistics:
-        best = decrease(runs, key, "mm_aug 0.5")
-        return {other: difference(best, decrease(runs, key, other)) for other in others}
+    def lead(
+        key: str,
+        others: Sequence[str],
+        runs: StudyRuns,
+        values: Values,
+        *,
+        best: str = "mm_aug 0.5",
+    ) -> Statistics:
+        of_best = decrease(runs, key, best)
+        return {other: difference(of_best, decrease(runs, key, other)) for other in others}
 
     def price(key: str, arms: Sequence[str], runs: StudyRuns, values: Values) -> Statistics:
         utilities = named(*(f"{key}_{arm.replace(' ', '_')}_utility" for arm in arms))
@@ -509,6 +541,7 @@ def _figure12(key: str, name: str, variances: Sequence[float]) -> Iterator[Concl
             for arm, utility in zip(arms, found, strict=True)
         }
 
+    noise = tuple(f"noise {one:g}" for one in variances)
     if key == "wisdm":
         yield Conclusion(
             "photos_mm_aug",
@@ -517,7 +550,33 @@ def _figure12(key: str, name: str, variances: Sequence[float]) -> Iterator[Concl
             None,
             reason_not_run=NO_PHOTOS,
         )
-    noise = tuple(f"noise {one:g}" for one in variances)
+        yield Conclusion(
+            f"{key}_rand_aug_above_noise",
+            f"{name}: rand_aug at alpha 0.5 lowers the average precision more than noise of "
+            "variance 0.01.",
+            partial(lead, key, noise[:1], best="rand_aug 0.5"),
+            words="decrease by rand_aug minus decrease by noise",
+            audits=(key,),
+        )
+        yield Conclusion(
+            f"{key}_dp_fedavg_is_costly",
+            f"{name}: dp_fedavg at its largest multiplier, 0.1, costs more utility than it "
+            "lowers the average precision.",
+            partial(price, key, ("dp_fedavg 0.1",)),
+            "below",
+            words="relative decrease of the average precision minus that of the utility",
+            audits=(key,),
+        )
+        yield Conclusion(
+            f"{key}_bkg_repl_is_costly",
+            f"{name}: bkg_repl at alpha 1 leaves {100 * MOST_UTILITY_REPLACED:g} % of the "
+            "utility or less, as no data of users are left.",
+            named(f"{key}_bkg_repl_1_utility"),
+            "below",
+            MOST_UTILITY_REPLACED,
+            words="utility, 1 = without defenses",
+            audits=(key,),
+        )
     yield Conclusion(
         f"{key}_mm_aug_is_best",
         f"{name}: at alpha 0.5, mm_aug lowers the average precision more than rand_aug and "
