@@ -25,7 +25,7 @@ def values(
 def test_returns_each_distance_by_round_and_averaged(
     values: dict[str, ReproducedValue],
 ) -> None:
-    # 2 rounds, 3 distances, by round and averaged; 5 conclusions.
+    # 2 rounds, 3 distances, by round and averaged; 5 conclusions on one data set.
     assert len(values) == 17
     assert {"digits_mean_linf_round_2", "digits_user_2_l2_rounds_1_to_2"} <= values.keys()
 
@@ -56,3 +56,7 @@ def test_data_sets_that_are_missing_do_not_stop_the_others(
     # 2 rounds, 3 distances, and one line on what was not measured.
     assert sum(not one.name.startswith("reading_") for one in run) == 7
     assert run[-1].name == "fer2013_not_measured"
+    # A data set is judged without the others.
+    told = {one.name: one.setting for one in run}
+    assert "not run" not in told["reading_digits_decrease"]
+    assert "not run: fer2013" in told["reading_fer2013_decrease"]

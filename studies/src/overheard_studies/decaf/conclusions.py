@@ -232,25 +232,25 @@ def table_conclusions(benchmark: DecafBenchmark, audit: str) -> tuple[Conclusion
     )
 
 
-def round_conclusions(averaged: str) -> tuple[Conclusion, ...]:
-    """Return what the paper says of Figure 6.
+def round_conclusions(names: Mapping[str, str], averaged: str) -> tuple[Conclusion, ...]:
+    """Return what the paper says of Figure 6, of each data set alone.
 
     Args:
+        names: names of the data sets, by their audit.
         averaged: the audit in which claims are averaged over rounds.
 
     """
 
     def each(
-        compute: Callable[[Audit, range, str], Estimate], runs: StudyRuns, _: object
+        compute: Callable[[Audit, range, str], Estimate],
+        key: str,
+        runs: StudyRuns,
+        _: object,
     ) -> Statistics:
-        return {
-            f"{name} {distance}": compute(
-                audit, range(runs.plans[name].training.rounds), distance
-            )
-            for name, audit in runs.audits.items()
-            for distance in DISTANCES
-            if runs.plans[name].training.rounds > THIRD
-        }
+        rounds = range(runs.plans[key].training.rounds)
+        if len(rounds) <= THIRD:
+            return {}
+        return {one: compute(runs.audits[key], rounds, one) for one in DISTANCES}
 
     def at(audit: Audit, distance: str, *rounds: int) -> ByRun:
         return run_means(audit, ATTACK, rounds, distance)
@@ -278,37 +278,48 @@ def round_conclusions(averaged: str) -> tuple[Conclusion, ...]:
         }
 
     return (
-        Conclusion(
-            "decrease",
-            "all distances decrease in the first few FL rounds",
-            partial(each, decrease),
-            words="round 1 less round 3",
-        ),
-        Conclusion(
-            "minimum",
-            "reaching a minimum around the third FL round",
-            partial(each, from_third),
-            "below",
-            1.5,
-            words="rounds between the best one and the third",
-        ),
-        Conclusion(
-            "increase",
-            "distances gradually increase",
-            partial(each, increase),
-            words="the last three rounds less round 3",
+        *(
+            conclusion
+            for key, name in names.items()
+            for conclusion in (
+                Conclusion(
+                    f"{key}_decrease",
+                    f"{name}: all distances decrease in the first few FL rounds",
+                    partial(each, decrease, key),
+                    words="round 1 less round 3",
+                    audits=(key,),
+                ),
+                Conclusion(
+                    f"{key}_minimum",
+                    f"{name}: reaching a minimum around the third FL round",
+                    partial(each, from_third, key),
+                    "below",
+                    1.5,
+                    words="rounds between the best one and the third",
+                    audits=(key,),
+                ),
+                Conclusion(
+                    f"{key}_increase",
+                    f"{name}: distances gradually increase",
+                    partial(each, increase, key),
+                    words="the last three rounds less round 3",
+                    audits=(key,),
+                ),
+            )
         ),
         Conclusion(
             "averaged",
             "the distance first decreases with the number of multiple rounds increasing",
             partial(average, 1, 5),
             words="claims of round 1 less those averaged over rounds 1 to 5, one user",
+            audits=(averaged,),
         ),
         Conclusion(
             "averaged_later",
             "and then slowly increasing",
             partial(average, AVERAGED_ROUNDS, 5),
             words="claims averaged over rounds 1 to 15 less those over 1 to 5, one user",
+            audits=(averaged,),
         ),
     )
 

@@ -210,7 +210,8 @@ def by_round(
 
     panels = [_panel(one, sizes, partial(read, one), one.source.name) for one in benchmarks]
     title = "Distances by round on five data sets, and averaged over rounds"
-    conclusions = round_conclusions(averaged.source.name)
+    names = {one.source.name: one.name for one in benchmarks}
+    conclusions = round_conclusions(names, averaged.source.name)
     return _study("figure6", title, "rounds", benchmarks, *panels, conclusions=conclusions)
 
 
