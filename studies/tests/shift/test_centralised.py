@@ -37,8 +37,8 @@ def test_the_centralized_model_has_values_and_a_page(
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Ten sources and two of validation by six values and an AUC each, and eight statements.
-    assert len(values) == 12 * 7 + 8
+    # Ten sources and two of validation by six values and an AUC each, and ten statements.
+    assert len(values) == 12 * 7 + 10
     over_control = {name: one for name, one in values.items() if name.endswith("_over_control")}
     assert len(over_control) == 12
     for one in over_control.values():

@@ -21,8 +21,8 @@ def test_every_layer_is_measured_and_drawn(
     values = layers(replace(tiny, reduced=size)).run(
         tmp_path, quick=True, resources=resources, on_step=None
     )
-    # Three kinds by four layers by seven values, and three statements.
-    assert len(values) == 3 * 4 * 7 + 3
+    # Three kinds by four layers and the whole model by seven values, and four statements.
+    assert len(values) == 3 * 5 * 7 + 4
     # One run has no interval, so no statement is decided.
     assert {one.value for one in values if one.name.startswith("reading_")} == {None}
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
@@ -31,28 +31,31 @@ def test_every_layer_is_measured_and_drawn(
         assert words in page
 
 
-def test_later_layers_tell_more_only_if_the_last_diverges_more_than_the_first(
+def test_layers_are_compared_with_one_another_and_with_the_whole_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    measures = [
+    layered = [
         source_of_leakage(kind, "cosine", layer) for kind in INFORMATION for layer in LAYERS
     ]
+    whole = [source_of_leakage(kind, "cosine") for kind in INFORMATION]
 
-    def holds(last_jumps: bool) -> str:
+    def holds(key: str, last: float, model: float = 0.0) -> str:
+        jumps = {"8": last, None: model}
         followed = tuple(
             MeasuredSeries(
                 one,
                 6,
                 tuple(
-                    {**WOBBLE, 6: 1.0 + run + 5 * (one.attack.layer == "8") * last_jumps}
+                    {**WOBBLE, 6: 1.0 + run + jumps.get(one.attack.layer, 0.0)}
                     for run in (0.1, 0.11)
                 ),
                 (WOBBLE, WOBBLE),
             )
-            for one in measures
+            for one in (*layered, *whole)
         )
-        verdicts = judge(monkeypatch, layers(), {"audit": followed})
-        return verdicts["later_layers_tell_more"].holds
+        return judge(monkeypatch, layers(), {"audit": followed})[key].holds
 
-    assert holds(last_jumps=True) == "yes"
-    assert holds(last_jumps=False) != "yes"
+    assert holds("later_layers_tell_more", 5.0) == "yes"
+    assert holds("later_layers_tell_more", 0.0) != "yes"
+    assert holds("no_layer_is_preferable", 5.0, model=5.0) == "yes"
+    assert holds("no_layer_is_preferable", 5.0) == "no"

@@ -19,7 +19,9 @@ COSINE = source_of_leakage("gradients", "cosine")
 WOBBLE = {**dict.fromkeys(range(9), 1.0), 2: 1.1}
 
 
-def measurements(heights: dict[int, float]) -> dict[str, tuple[MeasuredSeries, ...]]:
+def measurements(
+    heights: dict[int, float], loss: float = 0.0
+) -> dict[str, tuple[MeasuredSeries, ...]]:
     return {
         f"clients_{clients}": tuple(
             MeasuredSeries(
@@ -28,7 +30,7 @@ def measurements(heights: dict[int, float]) -> dict[str, tuple[MeasuredSeries, .
                 tuple({**WOBBLE, 6: 1.0 + run + height} for run in (0.0, 0.01)),
                 (WOBBLE, WOBBLE),
             )
-            for one, height in ((COSINE, heights[clients]), (LOSS, 0.0))
+            for one, height in ((COSINE, heights[clients]), (LOSS, loss))
         )
         for clients in CLIENTS
     }
@@ -39,14 +41,16 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
     tiny: ShiftScenario, resources: Resources, tmp_path: Path
 ) -> None:
     scenario = replace(tiny, reduced=replace(tiny.reduced, seeds=(0,)))
-    experiment = scalability("figure8", scenario, COSINE)
+    experiment = scalability("figure8", scenario, COSINE, has_two_alone=True)
     values = {
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Two measures by seven values at four numbers of clients; nine statements, and eight of
+    # Two measures by seven values at four numbers of clients; eleven statements, and ten of
     # them for two clients alone.
-    assert len(values) == 4 * 2 * 7 + 9 + 8
+    assert len(values) == 4 * 2 * 7 + 11 + 10
+    alone = values["reading_loss_is_silent_clients_2"].setting
+    assert "Two clients alone: The validation loss" in alone
     assert "3 clients of 60 examples" in values["clients_3_validation_loss_auc"].setting
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     # A legend and two charts.
@@ -67,6 +71,18 @@ def test_a_shift_hidden_among_ten_clients_does_not_show_at_every_number(
         monkeypatch, experiment, measurements(dict.fromkeys(CLIENTS, 5.0) | {10: -0.02})
     )
     assert hidden["shows_at_every_number"].holds != "yes"
+
+
+@pytest.mark.parametrize(("loss", "holds"), [(0.0, "yes"), (5.0, "no")])
+def test_a_shift_is_hidden_from_the_loss_if_only_the_source_shows_it_in_one_case(
+    loss: float, holds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = dict.fromkeys(CLIENTS, -0.02) | {2: 5.0}
+    verdicts = judge(
+        monkeypatch, scalability("figure8", MNIST, COSINE), measurements(shown, loss)
+    )
+    for key in ("hidden_from_the_loss", "hidden_by_the_trend"):
+        assert verdicts[key].holds == holds
 
 
 def test_a_shifting_client_is_diluted_if_five_clients_diverge_less_than_two(

@@ -49,8 +49,8 @@ def test_each_severity_and_the_control_are_points(
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Two measures by seven values at four severities, and ten statements.
-    assert len(values) == 4 * 2 * 7 + 10
+    # Two measures by seven values at four severities, and twelve statements.
+    assert len(values) == 4 * 2 * 7 + 12
     # The control of a seed is the same run for every severity.
     controls = {
         one.value for name, one in values.items() if name.endswith("gradients_cmd_control")

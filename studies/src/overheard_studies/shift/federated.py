@@ -34,6 +34,7 @@ from overheard_studies.shift.studies import (
     build_study,
     exchange_tests,
     figure_of,
+    hidden_tests,
     loss_keeps_the_trend,
     measured_values,
     source_tests,
@@ -107,12 +108,12 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
             for (mild, one), (severe, other) in combinations(of(source, audits).items(), 2)
         }
 
-    def signal_leads(audits: Audits) -> Statistics:
+    def pairs(audits: Audits) -> Mapping[str, tuple[Divergence, Divergence]]:
         losses = of(LOSS, audits)
-        return {
-            ratio: lead_of_signal(one, losses[ratio])
-            for ratio, one in of(source, audits).items()
-        }
+        return {ratio: (one, losses[ratio]) for ratio, one in of(source, audits).items()}
+
+    def signal_leads(audits: Audits) -> Statistics:
+        return {ratio: lead_of_signal(*pair) for ratio, pair in pairs(audits).items()}
 
     def draw(runs: StudyRuns, audits: Audits, values: Values) -> Iterator[ReportFigure]:
         sources, losses = of(source, audits), of(LOSS, audits)
@@ -144,6 +145,7 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         ),
         "loss_is_silent_at_subtle": (loss_is_silent, {}),
         **loss_keeps_the_trend(partial(subtle, LOSS)),
+        **hidden_tests(pairs),
         "loss_is_not_silent": (loss_shows, {"any_suffices": True}),
         "above_the_diagonal": (leads, {}),
         "source_tells_more": (signal_leads, SIGNAL),
@@ -163,8 +165,23 @@ def sensitivity(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
     return build_study(name, title, scenario, ("severity",), measures, plans, tests, draw)
 
 
-def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> Study:
-    """Return Figure 8, 9 or 10: two to ten clients, of which one shifts, or three of ten."""
+def scalability(
+    name: str,
+    scenario: ShiftScenario,
+    source: LeakageMeasure,
+    *,
+    has_two_alone: bool = False,
+) -> Study:
+    """Return Figure 8, 9 or 10: two to ten clients, of which one shifts, or three of ten.
+
+    Args:
+        name: name of the figure.
+        scenario: data set and federation.
+        source: the source of leakage.
+        has_two_alone: whether all is also concluded for two clients alone, whose full size
+            takes far less time than that of ten.
+
+    """
     measures = (source, LOSS)
     keys = {f"clients_{number}": number for number in CLIENTS}
 
@@ -197,9 +214,12 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         title = f"Figure {figure_of(name).removeprefix('figure')}"
         yield bands_figure(title, panels, measured_values(values))
 
-    def signal_leads(audits: Audits) -> Statistics:
+    def pairs(audits: Audits) -> Mapping[str, tuple[Divergence, Divergence]]:
         losses = of(LOSS, audits)
-        return {n: lead_of_signal(one, losses[n]) for n, one in of(source, audits).items()}
+        return {number: (one, losses[number]) for number, one in of(source, audits).items()}
+
+    def signal_leads(audits: Audits) -> Statistics:
+        return {number: lead_of_signal(*pair) for number, pair in pairs(audits).items()}
 
     tests: Tests = {
         **exchange_tests(partial(of, source)),
@@ -209,6 +229,7 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
             {},
         ),
         **loss_keeps_the_trend(partial(of, LOSS)),
+        **hidden_tests(pairs),
         "source_tells_more": (signal_leads, SIGNAL),
         "is_diluted": (
             dilution,
@@ -236,7 +257,7 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         plans,
         tests,
         draw,
-        first=f"clients_{FEW_CLIENTS}",
+        first=(f"clients_{FEW_CLIENTS}", "Two clients alone") if has_two_alone else ("", ""),
     )
 
 

@@ -32,7 +32,7 @@ def _studies() -> tuple[Study, ...]:
         sensitivity("figure7a", MNIST, cmd),
         sensitivity("figure7b", FASHION_MNIST, cosine),
         sensitivity("figure7c", CENSUS, representations),
-        scalability("figure8", MNIST, cosine),
+        scalability("figure8", MNIST, cosine, has_two_alone=True),
         scalability(
             "figure8_exchanges", vary(MNIST, exchanges, refresh_every=EXCHANGE_EVERY), cosine
         ),

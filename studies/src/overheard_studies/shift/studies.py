@@ -12,7 +12,13 @@ from overheard.learning.models.shift_conv import ShiftConv
 from overheard.plans.plan import Plan
 from overheard.questions.shift.statistics.detection import detection_rows
 from overheard.statistics.estimate import Estimate
-from overheard_studies.conclusion import Conclusion, format_estimate
+from overheard_studies.conclusion import (
+    Conclusion,
+    all_hold,
+    format_estimate,
+    is_above,
+    negate,
+)
 from overheard_studies.estimates import BOOTSTRAP_SEED
 from overheard_studies.pages.experiment_page import Holds
 from overheard_studies.runs import StudyRuns
@@ -129,7 +135,7 @@ def build_study(
     plans: Mapping[str, Callable[[ShiftSize], Plan]],
     tests: Tests,
     draw: Callable[[StudyRuns, Audits, Values], Iterable[ReportFigure]],
-    first: str = "",
+    first: tuple[str, str] = ("", ""),
 ) -> Study:
     """Return a figure of the paper.
 
@@ -142,8 +148,8 @@ def build_study(
         plans: builds the plan of each audit, by its sub-folder.
         tests: how each statement of the paper is tested, and perhaps others.
         draw: draws the figures from the audits that were run.
-        first: name of an audit of which all is concluded that it allows, also while others have
-            not been run; "" = none.
+        first: an audit of which all is concluded that it allows, also while others have not
+            been run, and its name in words; ("", "") = none.
 
     """
 
@@ -187,9 +193,9 @@ def build_study(
         conclusions=(
             *(conclude(key, says) for key, says in sentences.items()),
             *(
-                conclude(key, says, f"_{first}", audits=(first,))
+                conclude(key, f"{first[1]}: {says}", f"_{first[0]}", audits=(first[0],))
                 for key, says in sentences.items()
-                if first and "audits" not in tests[key][1]
+                if first[0] and "audits" not in tests[key][1]
             ),
         ),
         paper_size=f"3 runs, {scenario.paper_size}",
@@ -356,6 +362,50 @@ def source_tests(
     }
 
 
+def hidden_tests(
+    of: Callable[[Audits], Mapping[str, tuple[Divergence, Divergence]]],
+) -> Tests:
+    """Return how it is tested that a shift shows in a source while the loss hides it.
+
+    Args:
+        of: returns the divergences of a source and of the loss, by name of the case.
+
+    """
+
+    def by_control(audits: Audits) -> Statistics:
+        return {
+            name: all_hold([source.shows_shift, loss.hides_shift])
+            for name, (source, loss) in of(audits).items()
+        }
+
+    def by_trend(audits: Audits) -> Statistics:
+        breaks = {
+            name: [is_above(one.mean_deviation, OUTLIER_DEVIATION) for one in pair]
+            for name, pair in of(audits).items()
+        }
+        return {name: all_hold([one, negate(loss)]) for name, (one, loss) in breaks.items()}
+
+    return {
+        "hidden_from_the_loss": (
+            by_control,
+            {
+                "any_suffices": True,
+                "words": "the source diverges more than in the control, and the loss neither "
+                f"so nor by {OUTLIER}",
+            },
+        ),
+        "hidden_by_the_trend": (
+            by_trend,
+            {
+                "margin": OUTLIER_DEVIATION,
+                "any_suffices": True,
+                "words": f"the source deviates from its trend by more than {OUTLIER}, the loss "
+                "by less",
+            },
+        ),
+    }
+
+
 def loss_keeps_the_trend(of: Callable[[Audits], Mapping[str, Divergence]]) -> Tests:
     """Return how it is tested that the loss is silent, as the paper reads it: by no control."""
     return {
@@ -414,6 +464,12 @@ def centralised(name: str = "figure5", scenario: ShiftScenario = CENTRALISED) ->
             **source_tests("every_source_shows", "every_source_breaks_its_trend", divergences),
             "loss_is_silent": (loss, {}),
             **loss_keeps_the_trend(lambda audits: {"loss": audits[AUDIT].divergence(LOSS)}),
+            **hidden_tests(
+                lambda audits: {
+                    name: (one, audits[AUDIT].divergence(LOSS))
+                    for name, one in divergences(audits).items()
+                }
+            ),
             "weights_are_least": (
                 lead_over_weights,
                 {
@@ -434,7 +490,19 @@ def layers(scenario: ShiftScenario = CENTRALISED) -> Study:
         }
         for kind in INFORMATION
     }
-    measures = tuple(one for kind in by_kind.values() for one in kind)
+    whole = {kind: source_of_leakage(kind, "cosine") for kind in INFORMATION}
+    measures = (*(one for kind in by_kind.values() for one in kind), *whole.values())
+
+    def over_whole_models(audits: Audits) -> Statistics:
+        """Return by how much each layer deviates more than twice the whole model."""
+        found = dict[str, Estimate | None]()
+        for kind, of_kind in by_kind.items():
+            of_model = audits[AUDIT].divergence(whole[kind]).deviations
+            for one, layer in of_kind.items():
+                of_layer = audits[AUDIT].divergence(one).deviations
+                lead = subtract_runs(subtract_runs(of_layer, of_model), of_model)
+                found[f"{kind}, {layer}"] = mean_over_runs(lead)
+        return found
 
     def leads(audits: Audits, *kinds: str) -> Statistics:
         """Return by how much the last layer deviates more than the first."""
@@ -473,6 +541,13 @@ def layers(scenario: ShiftScenario = CENTRALISED) -> Study:
             "representations_react_late": (
                 lambda audits: leads(audits, "representations"),
                 words,
+            ),
+            "no_layer_is_preferable": (
+                over_whole_models,
+                {
+                    "direction": "below",
+                    "words": "deviation of the layer minus twice that of the whole model",
+                },
             ),
         },
         draw,
