@@ -14,6 +14,7 @@ from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.messages import Broadcast, Message
 from overheard.core.parties import SERVER, client, shadow_device
 from overheard.core.seeds import Seed
+from overheard.defenses.label_smoothing import LabelSmoothing
 from overheard.learning.initialization import initial_weights
 from overheard.linkage.known_metadata import LOSS, read_shadow_metadata, simulate_metadata
 from overheard.testing.planted_labels import CLASSES, COMPUTE, RECIPE, blobs, build
@@ -77,6 +78,16 @@ class TestSimulateMetadata:
         defended = replace(defended, facts=Facts(two))
         known = simulate_metadata(broadcasts(0), defended, chunks=1, max_rounds=1)
         assert known.values[:, 0].isfinite().tolist() == [False, True, False, True]
+
+    def test_changes_of_training_are_applied_once(self):
+        # The known recipe smooths labels already, because the attacker knows the defense.
+        known = replace(KNOWLEDGE, recipe=replace(RECIPE, label_smoothing=0.5))
+        defended = replace(known, defenses=(LabelSmoothing(0.5),))
+        once, again = (
+            simulate_metadata(broadcasts(0), one, chunks=2, max_rounds=1).values
+            for one in (known, defended)
+        )
+        assert torch.equal(once, again)
 
     @pytest.mark.parametrize("missing", ["build_model", "recipe"])
     def test_names_what_it_needs(self, missing):

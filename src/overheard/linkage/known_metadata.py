@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from overheard.core.defense import DefenseContext, LocalTraining
+from overheard.core.defense import DefenseContext
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
 from overheard.core.knowledge import Knowledge
@@ -124,14 +124,12 @@ def _losses(
 ) -> list[float]:
     """Return the loss of each virtual client in one round, with the known defenses in force.
 
-    NaN if a defense leaves a client without examples.
+    The known model and recipe have the changes of training already. NaN if a defense leaves a
+    client without examples.
     """
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
     seed, device = knowledge.compute.seed.child("prior losses"), knowledge.compute.device
-    training = LocalTraining(knowledge.build_model, knowledge.recipe)
-    for defense in knowledge.defenses or ():
-        training = defense.on_training(training)
     examples = concatenate_users(KnownUsers.of(knowledge).prior_examples)
     client_data = [
         _apply_data_defenses(client, examples, knowledge, number, seed) for client in clients
@@ -146,11 +144,11 @@ def _losses(
         if len(data)
     ]
     trained = train_cohort(
-        training.build_model,
+        knowledge.build_model,
         start,
         pool.to(device),
         members,
-        training.recipe,
+        knowledge.recipe,
         seed=seed.child("training"),
         round=number,
         workers=knowledge.compute.workers,
