@@ -223,7 +223,7 @@ def _claims(
         replace(trained.knowledge, recipe=replace(recipe, epochs=passes or recipe.epochs)),
         number,
         Seed(seed).child("attack"),
-        batches=None if passes else recipe.steps(examples, 1),
+        batches=None if passes else (recipe.steps(examples, 1), recipe.batch),
     )
     return {
         one: {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER, client
+from overheard.core.recipe import PrivateSteps
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.train import train_cohort
@@ -150,7 +151,7 @@ class TestBases:
     """Clients of 40 examples take 5 batches of 8; each class has 15 auxiliary examples."""
 
     @staticmethod
-    def trained_rows(monkeypatch, run, **changed):
+    def trained_rows(monkeypatch, run, private=None, **changed):
         trained = []
 
         def train(build_model, start, pool, clients, recipe, **settings):
@@ -158,7 +159,8 @@ class TestBases:
             return train_cohort(build_model, start, pool, clients, recipe, **settings)
 
         monkeypatch.setattr(decaf, "train_cohort", train)
-        knowledge = replace(run.knowledge, recipe=replace(run.knowledge.recipe, batch=8))
+        recipe = replace(run.knowledge.recipe, batch=8, private_steps=private)
+        knowledge = replace(run.knowledge, recipe=recipe)
         view = run.transcript.seen_by(SERVER)
         Decaf(**changed).infer(view, [client(0)], knowledge, Seed(0))
         return trained
@@ -170,6 +172,13 @@ class TestBases:
         assert trained
         assert all(len(labels) == 40 for labels, _, _ in trained)
         assert all(recipe.steps(len(rows)) == recipe.steps(40) for _, rows, recipe in trained)
+
+    def test_by_dp_sgd_a_basis_has_as_many_examples_as_the_client(self, monkeypatch, run):
+        private = PrivateSteps(1.0, 0.0, batches=4, sampling="poisson")
+        trained = self.trained_rows(monkeypatch, run, private)
+        assert trained
+        # The divisor of a step, examples / batches, is then that of the client.
+        assert all(len(rows) == 40 for _, rows, _ in trained)
 
     def test_too_few_examples_are_repeated_about_equally_often(self, monkeypatch, run):
         auxiliary = run.knowledge.auxiliary.labels.bincount()

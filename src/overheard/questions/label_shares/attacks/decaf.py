@@ -183,12 +183,16 @@ class Decaf(Attack[LabelShares]):
 
     def _group_by_batches(
         self, observed: Mapping[Party, Update], recipe: Recipe
-    ) -> dict[int | None, list[Party]]:
-        """Group targets by their batches per epoch; None = the published bases."""
-        groups: dict[int | None, list[Party]] = {}
+    ) -> dict[tuple[int, int] | None, list[Party]]:
+        """Group targets by batches per epoch and their size; None = the published bases."""
+        groups: dict[tuple[int, int] | None, list[Party]] = {}
         for target, update in observed.items():
             examples = update.examples if self.bases == "equal_steps" else None
-            batches = recipe.steps(examples, 1) if examples else None
+            batches = None
+            if examples:
+                is_private = recipe.private_steps is not None
+                batch = recipe.batch_size(examples) if is_private else recipe.batch
+                batches = recipe.steps(examples, 1), batch
             groups.setdefault(batches, []).append(target)
         return groups
 
@@ -236,7 +240,7 @@ def train_gradient_bases(
     number: int,
     seed: Seed,
     *,
-    batches: int | None = None,
+    batches: tuple[int, int] | None = None,
 ) -> GradientBases:
     """Train the broadcast of one round on the auxiliary examples (Algorithm 2).
 
@@ -249,7 +253,8 @@ def train_gradient_bases(
         knowledge: with auxiliary examples, a model and a recipe.
         number: number of the round.
         seed: the seed of the draws and of the batches.
-        batches: full batches per epoch of each basis; None = all auxiliary examples.
+        batches: full batches per epoch of each basis, and the examples of each, which by
+            DP-SGD depend on the client's; None = all auxiliary examples.
 
     """
     assert knowledge.auxiliary is not None
@@ -262,8 +267,8 @@ def train_gradient_bases(
     rows = [torch.isin(labels, torch.tensor(key)).nonzero().flatten() for key in wanted]
     drawn = rows
     if batches is not None:
-        batch, draws = knowledge.recipe.batch, seed.child("rows", number)
-        drawn = [_draw_batches(own, batches, batch, draws) for own in rows]
+        draws = seed.child("rows", number)
+        drawn = [_draw_batches(own, *batches, draws) for own in rows]
     # The name seeds the batches. It has no labels, so permuting them leaves results unchanged.
     members = [
         ClientTask(f"{int(own[0])}+{len(own)}", chosen)
