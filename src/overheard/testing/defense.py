@@ -205,6 +205,20 @@ def keeps_example_shape_and_input_data(defense: Defense) -> None:
         )
 
 
+def declares_repeated_examples(defense: Defense) -> None:
+    """Check that it says so if it returns an example of the client several times.
+
+    DP-SGD beside it then promises nothing.
+    """
+    given = make_client_examples()
+    changed = defense.on_data(given, make_context(1))
+    times = (changed.inputs[:, None] == given.inputs).flatten(2).all(2).sum(0)
+    require(
+        defense.repeats_examples or not bool((times > 1).any()),
+        f"{defense.name}.on_data repeats examples: set repeats_examples = True",
+    )
+
+
 def does_not_change_updates_in_place(defense: Defense) -> None:
     """Check that it copies an update before changing it."""
     original = make_delta()
@@ -265,6 +279,7 @@ DEFENSE_CHECKS: tuple[Callable[[Defense], None], ...] = (
     changes_data_of_simulated_clients,
     adds_no_examples_to_an_empty_client,
     keeps_example_shape_and_input_data,
+    declares_repeated_examples,
     does_not_change_updates_in_place,
     keeps_the_update_format,
     keeps_model_parameters,
