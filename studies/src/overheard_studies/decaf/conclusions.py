@@ -24,7 +24,12 @@ from overheard.questions.label_shares.scorer.label_shares import LabelSharesScor
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.run_means import estimate_mean
 from overheard_studies.conclusion import Conclusion, Statistics
-from overheard_studies.decaf.setting import ATTACK, DISTANCES, DecafBenchmark
+from overheard_studies.decaf.setting import (
+    ATTACK,
+    DISTANCES,
+    TABLE_ATTACK,
+    DecafBenchmark,
+)
 from overheard_studies.estimates import (
     FindingFilter,
     find_best_round,
@@ -157,15 +162,15 @@ def table_conclusions(benchmark: DecafBenchmark, audit: str) -> tuple[Conclusion
     def best(runs: StudyRuns) -> tuple[Audit, list[int]]:
         found = runs.audits[audit]
         rounds = range(runs.plans[audit].training.rounds)
-        return found, [find_best_round(found, ATTACK, "l1", rounds)]
+        return found, [find_best_round(found, TABLE_ATTACK, "l1", rounds)]
 
     def whole(score: str, runs: StudyRuns, _: object) -> Statistics:
         found, rounds = best(runs)
-        return {score: mean_score(found, FindingFilter(ATTACK, tuple(rounds)), score)}
+        return {score: mean_score(found, FindingFilter(TABLE_ATTACK, tuple(rounds)), score)}
 
     def of_users(score: str, chosen: Sequence[int], runs: StudyRuns, _: object) -> Statistics:
         found, rounds = best(runs)
-        return {score: over_runs(run_means(found, ATTACK, rounds, score, chosen))}
+        return {score: over_runs(run_means(found, TABLE_ATTACK, rounds, score, chosen))}
 
     def below_guess(runs: StudyRuns, _: object) -> Statistics:
         found, rounds = best(runs)
@@ -173,7 +178,7 @@ def table_conclusions(benchmark: DecafBenchmark, audit: str) -> tuple[Conclusion
             f"user {user + 1}": over_runs(
                 combine(
                     lambda value, user=user: guesses[user] - value,
-                    run_means(found, ATTACK, rounds, "l1", [user]),
+                    run_means(found, TABLE_ATTACK, rounds, "l1", [user]),
                 )
             )
             for user in users
@@ -182,7 +187,7 @@ def table_conclusions(benchmark: DecafBenchmark, audit: str) -> tuple[Conclusion
     def unequal(runs: StudyRuns, _: object) -> Statistics:
         found, rounds = best(runs)
         others, even = (
-            run_means(found, ATTACK, rounds, "l1", chosen) for chosen in (users[1:], [0])
+            run_means(found, TABLE_ATTACK, rounds, "l1", chosen) for chosen in (users[1:], [0])
         )
         return {"l1": difference(others, even)}
 
@@ -392,10 +397,10 @@ def ablation_conclusions(attack: Decaf, audit: str) -> tuple[Conclusion, ...]:
     def by_attack(score: str, users: Collection[int] | None, runs: StudyRuns) -> list[ByRun]:
         found = runs.audits[audit]
         rounds = range(runs.plans[audit].training.rounds)
-        best = [find_best_round(found, ATTACK, "l1", rounds)]
+        best = [find_best_round(found, TABLE_ATTACK, "l1", rounds)]
         return [
             run_means(found, name, best, score, users)
-            for name in (plugin_label(attack), ATTACK)
+            for name in (plugin_label(attack), TABLE_ATTACK)
         ]
 
     def twice(users: Collection[int], runs: StudyRuns, _: object) -> Statistics:

@@ -1,6 +1,6 @@
 """The setting of Decaf's experiments: data sets, users, sizes, and the plan of a federation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -139,6 +139,17 @@ PUBLISHED_DECAF = Decaf(bases="published")
 ATTACK = plugin_label(PUBLISHED_DECAF)
 """Name of the attack in a plan."""
 
+TABLE_DECAF = Decaf(solver="gradient", steps=20)
+"""The attack in the setting of the tables: the one of `decaf/search` that is closest to Table
+III, as none fits three tables."""
+
+TABLE_ATTACK = plugin_label(TABLE_DECAF)
+"""Its name in a plan."""
+
+# Any: each setting has its own type.
+TABLE_TRAINING: Mapping[str, Any] = {"batch": 64, "rate": 0.03}
+"""How users and bases train in that setting."""
+
 DISTANCES = ("l1", "l2", "linf")
 
 LEARNING_RATE = 1.0
@@ -182,7 +193,7 @@ def build_plan(
     """Build the plan of an audit of the paper's users, observed by the server.
 
     By default each user takes one step per round on all of its examples, and so do the
-    attacker's bases; the published file of the paper gives the reason.
+    attacker's published bases.
 
     Args:
         benchmark: data set and users.

@@ -57,6 +57,9 @@ from overheard_studies.decaf.setting import (
     MNIST,
     PUBLISHED_DECAF,
     SKIN_CANCER,
+    TABLE_ATTACK,
+    TABLE_DECAF,
+    TABLE_TRAINING,
     DecafBenchmark,
     DecafSize,
     build_plan,
@@ -115,7 +118,7 @@ def _panel(
 def _study(
     name: str,
     title: str,
-    text: str,
+    texts: Sequence[str],
     benchmarks: Iterable[DecafBenchmark],
     *panels: Panel,
     conclusions: tuple[Conclusion, ...] = (),
@@ -124,7 +127,7 @@ def _study(
 ) -> Study:
     """Return a study with the texts on the differences of its data sets and its own."""
     notes = [f"{one.name}: {one.note}" for one in dict.fromkeys(benchmarks)]
-    differences = PUBLISHED.differences("common", *notes, text, **settings)
+    differences = PUBLISHED.differences("common", *notes, *texts, **settings)
     return Study(
         name,
         title,
@@ -142,14 +145,17 @@ def table(
     sizes: Sizes = FIVE_ROUNDS,
 ) -> Study:
     """Return one table: the attack on every user, in the best of the first rounds."""
-    attacks = (PUBLISHED_DECAF, MeanSoftmax(), BiasInversion())
+    attacks = (TABLE_DECAF, MeanSoftmax(), BiasInversion())
     guessed = published_tables()["table14"] if benchmark.table == "table3" else ()
 
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
         """Read distances, null-class scores, guesses, other attacks, rounds and users."""
         audit, users, rounds = one.audit, benchmark.users, range(one.plan.training.rounds)
-        best = find_best_round(audit, ATTACK, "l1", rounds)
-        at_best, words = FindingFilter(ATTACK, (best,)), f"round {best + 1}, the best round"
+        best = find_best_round(audit, TABLE_ATTACK, "l1", rounds)
+        at_best, words = (
+            FindingFilter(TABLE_ATTACK, (best,)),
+            f"round {best + 1}, the best round",
+        )
         yield from _mean_scores(one, at_best, users, words)
         for key, guess, described in (
             (
@@ -174,15 +180,17 @@ def table(
             described = f"round {own + 1}, the attack's best round"
             yield one.value(f"{other}_mean_l1", described, measured, None, "lower")
         for number in rounds:
-            measured = mean_score(audit, FindingFilter(ATTACK, (number,)), "l1")
+            measured = mean_score(audit, FindingFilter(TABLE_ATTACK, (number,)), "l1")
             described = f"round {number + 1}"
             yield one.value(f"mean_l1_round_{number + 1}", described, measured, None, "lower")
         yield from _l1_by_user(one, at_best, users, words)
 
     title = f"Composition of each user's data as Decaf infers it, {benchmark.name}"
-    panel = _panel(benchmark, sizes, read, attacks=attacks)
+    panel = _panel(benchmark, sizes, read, attacks=attacks, **TABLE_TRAINING)
     conclusions = table_conclusions(benchmark, AUDIT)
-    return _study(name, title, "table", (benchmark,), panel, conclusions=conclusions)
+    return _study(
+        name, title, ("closest", "table"), (benchmark,), panel, conclusions=conclusions
+    )
 
 
 def by_round(
@@ -212,7 +220,9 @@ def by_round(
     title = "Distances by round on five data sets, and averaged over rounds"
     names = {one.source.name: one.name for one in benchmarks}
     conclusions = round_conclusions(names, averaged.source.name)
-    return _study("figure6", title, "rounds", benchmarks, *panels, conclusions=conclusions)
+    return _study(
+        "figure6", title, ("one_step", "rounds"), benchmarks, *panels, conclusions=conclusions
+    )
 
 
 def _averaged_claims(one: PanelRun) -> Iterator[ReproducedValue]:
@@ -259,7 +269,9 @@ def sweep(
 
     panels = [_panel(benchmark, sizes, read, key, **one) for key, one in settings.items()]
     title = f"Distances by number of {what}, {benchmark.name}"
-    return _study(name, title, text, (benchmark,), *panels, conclusions=conclusions)
+    return _study(
+        name, title, ("one_step", text), (benchmark,), *panels, conclusions=conclusions
+    )
 
 
 def auxiliary(
@@ -306,9 +318,9 @@ def ablation(
     users = published_tables()[published]
 
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
-        best = find_best_round(one.audit, ATTACK, "l1", range(one.plan.training.rounds))
+        best = find_best_round(one.audit, TABLE_ATTACK, "l1", range(one.plan.training.rounds))
         without, words = FindingFilter(plugin_label(attack), (best,)), f"round {best + 1}; "
-        whole = FindingFilter(ATTACK, (best,))
+        whole = FindingFilter(TABLE_ATTACK, (best,))
         for distance in DISTANCES:
             for prefix, selected, of_users, described in (
                 ("", without, users, f"without {step}"),
@@ -323,10 +335,12 @@ def ablation(
                 )
         yield from _l1_by_user(one, without, users, f"{words}without {step}")
 
-    panel = _panel(benchmark, sizes, read, attacks=(PUBLISHED_DECAF, attack))
+    panel = _panel(benchmark, sizes, read, attacks=(TABLE_DECAF, attack), **TABLE_TRAINING)
     title = f"Decaf without {step}, {benchmark.name}"
     conclusions = ablation_conclusions(attack, AUDIT)
-    return _study(name, title, "ablation", (benchmark,), panel, conclusions=conclusions)
+    return _study(
+        name, title, ("closest", "ablation"), (benchmark,), panel, conclusions=conclusions
+    )
 
 
 @final
@@ -376,7 +390,9 @@ def deep_networks(
         for one, other in zip(networks[::2], networks[1::2], strict=False)
     }
     conclusions = network_conclusions(pairs)
-    return _study("figure13", title, "deep_networks", used, *panels, conclusions=conclusions)
+    return _study(
+        "figure13", title, ("one_step", "deep_networks"), used, *panels, conclusions=conclusions
+    )
 
 
 def defended(
@@ -429,7 +445,7 @@ def defended(
     return _study(
         "figure14",
         title,
-        "defended",
+        ("defended",),
         (benchmark,),
         panel,
         has_separate_arms=True,
@@ -503,9 +519,9 @@ def _studies() -> Iterator[Study]:
     yield by_round()
     yield auxiliary()
     yield neurons()
-    changed = replace(PUBLISHED_DECAF, null_removal=False)
+    changed = replace(TABLE_DECAF, null_removal=False)
     yield ablation("figure9", "null removal", changed, "table14")
-    changed = replace(PUBLISHED_DECAF, calibrator=False)
+    changed = replace(TABLE_DECAF, calibrator=False)
     yield ablation("figure10", "calibrator", changed, "table15")
     yield deep_networks()
     yield defended()
