@@ -43,7 +43,6 @@ HOURS = {
     "figure7": 5.0,
     "figure8": 1.2,
     "table5": 3.2,
-    "figure9": 0.2,
     "figure10": 1.1,
     "figure11": 1.1,
     "figure12": 6.0,

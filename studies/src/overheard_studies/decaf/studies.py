@@ -505,11 +505,7 @@ HOURS = {
     "figure6": 0.8,
     "figure7": 0.2,
     "figure8": 0.5,
-    "figure11": 0.1,
     "figure13": 1.0,
-    "table8": 0.1,
-    "search": 0.6,
-    "chosen_settings": 0.2,
 }
 """Rough core hours of what was not run at the full size, from those of the other studies."""
 
