@@ -34,7 +34,7 @@ HOURS = {
     "figure2": 1.5,
     "steps": 0.5,
     "table2": 2.2,
-    "table3": 9.0,
+    "table3": 8.5,
     "iid": 1.0,
     "cross_modal": 1.2,
     "figure5": 0.2,
