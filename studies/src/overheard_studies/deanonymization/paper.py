@@ -32,7 +32,6 @@ PAPER_SIZE = "55 bloggers, 53 users of PIPA, 327 of OpenImages, 118 of Yelp; 200
 
 HOURS = {
     "figure2": 1.5,
-    "steps": 0.5,
     "table2": 2.2,
     "table3": 8.5,
     "iid": 1.0,
