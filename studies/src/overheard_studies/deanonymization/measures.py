@@ -86,9 +86,7 @@ class RunUpdates:
     users: Mapping[Party, str]
     seed: int
 
-    def train_identifier(
-        self, rows: Bool[Tensor, " known"], epochs: int
-    ) -> "TrainedIdentifier | None":
+    def train_identifier(self, rows: Bool[Tensor, " known"]) -> "TrainedIdentifier | None":
         """Train the published network on the selected known updates.
 
         Returns None if they belong to fewer than two users.
@@ -109,7 +107,6 @@ class RunUpdates:
             [classes.labels],
             [classes.count],
             Seed(self.seed).child("papers"),
-            epochs=epochs,
         )
         return TrainedIdentifier(
             self,

@@ -23,6 +23,7 @@ from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.linkage.known_updates import KnownUpdates, UpdateSource
+from overheard.linkage.multi_head_mlp import TRAINING_STEPS
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify import ReidentifyKnn
 from overheard_studies.deanonymization.charts import (
@@ -187,16 +188,12 @@ def _train_centrally(one: PanelRun, dataset: Dataset, seed: int) -> Weights:
 
 # Figure 8: re-identification by the number of known updates per user.
 
-BATCH_SIZE = 32
-"""Updates per training step."""
-
 
 def known_count(
     scenarios: Scenarios = (BLOGS_MORE_UPDATES, WISDM),
     reduced: Scenarios = (QUICK_SCENARIO,),
     counts: tuple[int, ...] = (1, 2, 4, 8, 16),
     source: UpdateSource = "simulated",
-    steps: int = 3000,
 ) -> Study:
     """Return Figure 8: the published network, trained on some updates of each known user.
 
@@ -206,8 +203,6 @@ def known_count(
         counts: numbers of updates per user; those that are not below the number of updates of a
             user are left out. All its updates are used too.
         source: source of these updates.
-        steps: training steps of the network, equal for all numbers of updates. With few updates
-            it makes more passes over them.
 
     """
 
@@ -217,9 +212,9 @@ def known_count(
             draw_seed = Seed(updates.seed).child("some")
             for count in select_counts(scenario, one.plan, counts):
                 chosen = sample_per_user(updates.known, count, draw_seed)
-                measured = _train_and_score(updates, chosen, steps)
+                measured = _train_and_score(updates, chosen)
                 by_count.setdefault(str(count), {})[updates.seed] = measured
-            measured = _train_and_score(updates, mark_all(len(updates.known.users)), steps)
+            measured = _train_and_score(updates, mark_all(len(updates.known.users)))
             by_count.setdefault("all", {})[updates.seed] = measured
         for count_name in sorted(by_count, key=lambda name: (name == "all", len(name), name)):
             value = mean_over_users(by_count[count_name])
@@ -246,7 +241,7 @@ def known_count(
         read,
         lambda scenario, runs, values: iter(()),
         source=source,
-        steps=steps,
+        steps=TRAINING_STEPS,
     )
     return replace(study, figures=figures)
 
@@ -270,18 +265,14 @@ def sample_per_user(known: KnownUpdates, count: int, seed: Seed) -> Bool[Tensor,
 
 
 def _train_and_score(
-    updates: RunUpdates, selected: Bool[Tensor, " known"], steps: int
+    updates: RunUpdates, selected: Bool[Tensor, " known"]
 ) -> Mapping[str, float]:
-    epochs = max(1, steps * BATCH_SIZE // max(BATCH_SIZE, int(selected.sum())))
-    identifier = updates.train_identifier(selected, epochs)
+    identifier = updates.train_identifier(selected)
     every = mark_all(len(updates.sent.senders))
     return {} if identifier is None else identifier.precision_by_user(every)
 
 
 # Figure 10: known updates and targets from different ranges of rounds.
-
-EPOCHS = 300
-"""Passes over the known updates of a range, of which there are few."""
 
 RangePair = tuple[int, int]
 
@@ -309,7 +300,7 @@ def stages(
         for updates in iterate_run_updates(one.runs, scenario, source):
             for first, part in enumerate(parts):
                 known = _within(updates.known.rounds, part)
-                identifier = updates.train_identifier(known, EPOCHS)
+                identifier = updates.train_identifier(known)
                 for second, later in enumerate(parts):
                     sent = _within(updates.sent.rounds, later)
                     by_pair[first, second][updates.seed] = (

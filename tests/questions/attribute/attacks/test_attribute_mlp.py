@@ -18,7 +18,7 @@ LEAKING = PlantedUsers(user_effect=0.5, attribute_effect=1.0)
 IDENTIFYING = PlantedUsers(user_effect=1.0, attribute_effect=0.0)
 """Updates reveal the user, whose identity is independent of the attribute."""
 
-SHADOWS = AttributeMlp(updates="shadow")
+SHADOWS = AttributeMlp(updates="shadow", steps=600)
 
 
 def balanced_accuracy(attack: AttributeMlp, crowd: PlantedUsers) -> float:

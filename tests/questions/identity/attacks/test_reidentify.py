@@ -35,11 +35,11 @@ from tests.runs.changed_updates import change_updates
 from tests.runs.identity_claims import infer_claims, share_identified, with_known_users
 
 ATTACKS = [
-    ReidentifyMlp(),
+    ReidentifyMlp(steps=300),
     ReidentifySvm(),
     ReidentifyKnn(),
     MatchSiamese(pairs=3000),
-    Profile(epochs=20),
+    Profile(steps=100),
 ]
 
 each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
@@ -110,7 +110,7 @@ def test_refuses_updates_of_only_one_user(attack) -> None:
         infer_claims(replace(attack, updates="shadow"), run)
 
 
-@pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn()])
+@pytest.mark.parametrize("attack", [ReidentifyMlp(steps=300), ReidentifyKnn()])
 def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     # Users outside the candidates mostly hold one label.
     chances = torch.tensor([0.05, 0.05, 0.05, 0.85])
@@ -125,7 +125,7 @@ def test_detects_unknown_users_that_resemble_holdout_users(attack) -> None:
     assert sum(unseen) / len(unseen) > sum(seen) / len(seen) + 0.3
 
 
-@pytest.mark.parametrize("attack", [ReidentifyMlp(), ReidentifyKnn(), ReidentifySvm()])
+@pytest.mark.parametrize("attack", [ReidentifyMlp(steps=300), ReidentifyKnn(), ReidentifySvm()])
 def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
     attack, different
 ) -> None:
@@ -139,10 +139,22 @@ def test_without_holdout_users_there_is_no_probability_of_an_unknown_user(
     assert {claim.unseen for claim in infer_claims(attack, closed).values()} == {None}
 
 
+def test_hard_scores_are_one_for_the_largest_margin(different) -> None:
+    margins, hard = (
+        infer_claims(ReidentifySvm(hard=hard), different) for hard in (False, True)
+    )
+    # The largest margin may be that of the class of unknown users, which is not claimed.
+    decided = {target: claim for target, claim in hard.items() if claim.scores.any()}
+    assert decided
+    for target, claim in decided.items():
+        assert claim.scores.sum() == claim.scores.max() == 1
+        assert claim.scores.argmax() == margins[target].scores.argmax()
+
+
 class TestPieces:
     def test_shadow_devices_hold_their_priors_whole(self, different) -> None:
         one, four = (
-            infer_claims(ReidentifyMlp(updates="shadow", pieces=pieces), different)
+            infer_claims(ReidentifyMlp(updates="shadow", pieces=pieces, steps=5), different)
             for pieces in (1, 4)
         )
         assert all(
@@ -182,7 +194,7 @@ class TestNeighbours:
 def test_unknown_users_have_a_higher_probability_of_no_profile(different) -> None:
     known = KnownUsers.of(different.knowledge).prior_examples
     known_users, unknown_users = [], []
-    for target, claim in infer_claims(Profile(), different).items():
+    for target, claim in infer_claims(Profile(steps=300), different).items():
         (known_users if users_of(different)[target] in known else unknown_users).append(
             claim.unseen
         )

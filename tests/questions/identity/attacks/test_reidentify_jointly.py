@@ -12,7 +12,7 @@ from overheard.questions.identity.attacks.reidentify import ReidentifyJointly
 from tests.questions.attribute.attacks.test_attribute_mlp import IDENTIFYING, LEAKING
 from tests.runs.planted_users import PlantedUsers, user
 
-SHADOWS = ReidentifyJointly(updates="shadow")
+SHADOWS = ReidentifyJointly(updates="shadow", steps=600)
 
 
 def top_1(crowd: PlantedUsers, attack: ReidentifyJointly = SHADOWS) -> float:

@@ -23,7 +23,7 @@ from overheard.linkage.known_updates import (
 )
 from overheard.linkage.layers import Layer
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
+from overheard.linkage.multi_head_mlp import TRAINING_STEPS, fit_multi_head_mlp
 from overheard.questions.attribute.claim import Attribute
 from overheard.questions.attribute.estimators.attribute_claims import pool_attribute_claims
 
@@ -50,7 +50,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
         updates: "shadow" devices of the run, as published, or "simulated" at each broadcast.
         layer: the part of an update that is read.
         chunks: number of chunks of each user's prior, if simulated.
-        epochs: passes over the known updates.
+        steps: training steps.
         batch: updates per step.
         most_rounds: at most this many rounds of known users are simulated.
 
@@ -62,7 +62,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     updates: UpdateSource = "simulated"
     layer: Layer = -1
     chunks: Positive = 1
-    epochs: Positive = 60
+    steps: Positive = TRAINING_STEPS
     batch: Positive = 32
     most_rounds: Positive = MAX_ROUNDS
 
@@ -99,7 +99,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
             goals,
             classes,
             seed.child(self.name),
-            epochs=self.epochs,
+            steps=self.steps,
             batch=self.batch,
         )
         sent = read_sender_updates(view, targets, self.layer)

@@ -16,7 +16,7 @@ from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.linkage.known_updates import MAX_ROUNDS, UpdateSource
 from overheard.linkage.learns_from_updates import LearnsFromUpdates
-from overheard.linkage.multi_head_mlp import fit_multi_head_mlp
+from overheard.linkage.multi_head_mlp import TRAINING_STEPS, fit_multi_head_mlp
 from overheard.questions.identity.claim import Identity
 from overheard.questions.identity.estimators.unit_updates import (
     Layers,
@@ -49,7 +49,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         layer: the part of an update that is read; several parts are each scaled to length 1
             and read together.
         chunks: number of chunks of each profile's examples, if the attacker trains on them.
-        epochs: passes over the known updates.
+        steps: training steps.
         batch: updates per step.
         most_rounds: maximum number of rounds in which profiles are trained.
 
@@ -58,7 +58,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
     updates: UpdateSource = "simulated"
     layer: Layers = -1
     chunks: Positive = 4
-    epochs: Positive = 100
+    steps: Positive = TRAINING_STEPS
     batch: Positive = 32
     most_rounds: Positive = MAX_ROUNDS
 
@@ -69,7 +69,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
         "Overheard, after Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section "
         "6.1.1, profile prior"
     )
-    quick_settings: ClassVar = {"epochs": 5}
+    quick_settings: ClassVar = {"steps": 20}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
@@ -89,7 +89,7 @@ class Profile(LearnsFromUpdates, Attack[Identity]):
             [(classes.labels == profile).long() for profile in range(len(classes.class_users))],
             [2] * len(classes.class_users),
             seed.child(self.name),
-            epochs=self.epochs,
+            steps=self.steps,
             batch=self.batch,
         )
         sent = read_unit_updates(view, targets, self.layer)
