@@ -20,6 +20,7 @@ from overheard_studies.deanonymization.studies import (
     prior_examples,
     reidentification,
 )
+from overheard_studies.deanonymization.training_steps import training_steps
 from overheard_studies.deanonymization.variation import bias, distances
 from overheard_studies.study import Paper, Study
 
@@ -28,6 +29,7 @@ def _studies() -> tuple[Study, ...]:
     texts = Varied(BLOGS, TEXT_LAYERS), Varied(AGES, TEXT_LAYERS)
     return (
         distances(),
+        training_steps(),
         utility(),
         reidentification(),
         iid(),
