@@ -1,5 +1,6 @@
 """Gradient-Leaks: the sender of an update, the sender's attributes, and defenses."""
 
+from overheard_studies.deanonymization.conclusions import with_conclusions
 from overheard_studies.deanonymization.defended import defended
 from overheard_studies.deanonymization.other_claims import attributes, cross_modal
 from overheard_studies.deanonymization.run_studies import (
@@ -18,6 +19,7 @@ from overheard_studies.deanonymization.studies import (
     open_world,
     perceptron,
     prior_examples,
+    profiles,
     reidentification,
 )
 from overheard_studies.deanonymization.training_steps import training_steps
@@ -27,13 +29,14 @@ from overheard_studies.study import Paper, Study
 
 def _studies() -> tuple[Study, ...]:
     texts = Varied(BLOGS, TEXT_LAYERS), Varied(AGES, TEXT_LAYERS)
-    return (
+    studies = (
         distances(),
         training_steps(),
         utility(),
         reidentification(),
         iid(),
         cross_modal(),
+        profiles(),
         open_world(),
         attributes(),
         prior_examples(),
@@ -52,6 +55,7 @@ def _studies() -> tuple[Study, ...]:
         bias(),
         defended(),
     )
+    return tuple(map(with_conclusions, studies))
 
 
 PAPER = Paper(

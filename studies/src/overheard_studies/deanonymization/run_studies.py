@@ -26,6 +26,7 @@ from overheard.linkage.known_updates import KnownUpdates, UpdateSource
 from overheard.linkage.multi_head_mlp import TRAINING_STEPS
 from overheard.plans.plan import UNDEFENDED, Plan
 from overheard.questions.identity.attacks.reidentify import ReidentifyKnn
+from overheard.statistics.estimate import convert_estimate
 from overheard_studies.deanonymization.charts import (
     ValueSeries,
     heat_map,
@@ -154,6 +155,15 @@ def _read_utility(
             for seed in one.plan.seeds
         ]
     federated = measure_arm_utilities(one.runs, one.key, UNDEFENDED, scenario, dataset)
+    pairs = zip(federated, centralised, strict=True)
+    recovered = [a / b if better == "higher" else b / a for a, b in pairs if a and b]
+    yield one.value(
+        f"{one.key}_recovered",
+        "share of the centralised model's utility that the last global model has",
+        mean_over_seeds(recovered),
+        None,
+        "higher",
+    )
     chance = chance_utility(scenario.utility, test.labels, dataset.task.classes)
     for name, words, measured in (
         ("federated", "the last global model", mean_over_seeds(federated)),
@@ -221,6 +231,11 @@ def known_count(
             words = f"trained on {count_name} {source} updates per user"
             name = f"{scenario.key}_updates_{count_name}"
             yield one.value(name, words, value, None, "higher")
+            users = one.plan.data.clients
+            if value is not None and users is not None:
+                times = convert_estimate(value, float(users), 0.0)
+                words += ": times 1 / users"
+                yield one.value(f"{name}_times_users", words, times, None, "higher")
 
     def figures(runs: StudyRuns, values: Values) -> Iterator[ReportFigure]:
         by_name, lines = {one.name: one for one in values}, []
@@ -315,6 +330,14 @@ def stages(
             cells = [by_pair[pair] for pair in pairs if (pair[0] == pair[1]) == is_same]
             name, words = f"{scenario.key}_{when}_rounds", f"targets in {when} rounds"
             yield _pair_value(one, name, words.replace("in same", "in the same"), cells)
+        differences = [
+            sum(same) / len(same) - sum(other) / len(other)
+            for seed in one.plan.seeds
+            if (same := _precisions(by_pair, seed, True))
+            and (other := _precisions(by_pair, seed, False))
+        ]
+        name, words = f"{scenario.key}_same_minus_other", "the same rounds minus other rounds"
+        yield one.value(name, words, mean_over_seeds(differences) if differences else None)
 
     def draw(
         scenario: IdentityScenario, runs: StudyRuns, values: Values
@@ -351,6 +374,18 @@ def stages(
         source=source,
         ranges=ranges,
     )
+
+
+def _precisions(
+    by_pair: Mapping[RangePair, Mapping[int, Mapping[str, float]]], seed: int, is_same: bool
+) -> list[float]:
+    """Return the average precisions of all users of a run in the same or in other ranges."""
+    return [
+        precision
+        for (first, second), cell in by_pair.items()
+        if (first == second) == is_same
+        for precision in cell[seed].values()
+    ]
 
 
 def _pair_value(

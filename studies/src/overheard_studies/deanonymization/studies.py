@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, final
 
 from overheard.core.attack import Attack
-from overheard.data.partition.known_user_settings import PriorKind
+from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.drawing.figures import ReportFigure
 from overheard.findings.score_row import CONTROL_NAME
 from overheard.learning.models.mlp import Mlp
@@ -14,6 +14,8 @@ from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.layers import Layer
 from overheard.plans.plan import Plan
 from overheard.questions.identity.attacks.match import MatchSiamese
+from overheard.questions.identity.attacks.profile import Profile
+from overheard.questions.identity.attacks.reidentify import ReidentifySvm
 from overheard.questions.same_sender.attacks.link_siamese import LinkSiamese
 from overheard_studies.deanonymization.charts import ValueSeries, series_figure
 from overheard_studies.deanonymization.setting import (
@@ -84,10 +86,15 @@ ALL_PRIORS: tuple[PriorKind, ...] = (*PAPER_PRIORS, "chronological_within_labels
 SOURCES_AND_NAMES = tuple(
     (source, name)
     for source in UPDATE_SOURCES
-    for name in (*(attack.name for attack in IDENTITY_ATTACKS), "reidentify_wccn_unlinked")
+    for name in (
+        *(attack.name for attack in IDENTITY_ATTACKS),
+        "reidentify_wccn_unlinked",
+        "reidentify_svm_hard",
+    )
 )
 """The source of known updates and the name of each attack of Table 3. Unlinked, Overheard's
-neither links nor assigns, as the paper's do not."""
+neither links nor assigns, as the paper's do not. The published values of the SVM are those of
+hard scores."""
 
 
 def reidentification(
@@ -107,6 +114,12 @@ def reidentification(
             for one in (
                 *build_identity_attacks(scenario, source),
                 build_wccn_attack(scenario, source, is_linking=False),
+                ReidentifySvm(
+                    updates=source,
+                    layer=scenario.layer,
+                    most_rounds=scenario.most_rounds,
+                    hard=True,
+                ),
             )
         )
         threats = build_threat(attacks), build_threat(attacks, by_sender=True)
@@ -122,7 +135,7 @@ def reidentification(
                 name = f"{scenario.key}_{prior}_{unit}_{source}_{label}"
                 words = f"per {unit}, {label}, {source} updates"
                 is_published = (unit, source) == ("update", "shadow")
-                path = "table3", scenario.paper, prior, attack.name
+                path = "table3", scenario.paper, prior, label
                 for score in IDENTITY_SCORES:
                     published = PUBLISHED.number(*path, score) if is_published else None
                     place = threat.attack_name(attack), score
@@ -148,6 +161,10 @@ def reidentification(
         ),
         describe_setting,
     )
+
+
+PROFILE_CHUNKS = 4
+"""Chunks of a profile's examples, of which it has far more than a device."""
 
 
 def iid(scenarios: Scenarios = (BLOGS, WISDM), reduced: Scenarios = (QUICK_SCENARIO,)) -> Study:
@@ -197,6 +214,36 @@ def build_panels(
     return tuple(
         build_panel(one.key, one, find_scenario(reduced, one.key), plan, read)
         for one in scenarios
+    )
+
+
+def profiles(scenarios: Scenarios = (WISDM,), reduced: Scenarios = (QUICK_SCENARIO,)) -> Study:
+    """Return Figure 5: which devices fit a profile, from examples of the profile alone."""
+
+    def plan(scenario: IdentityScenario) -> Plan:
+        mlp = build_published_attack(scenario, "simulated", pieces=PROFILE_CHUNKS)
+        profile = Profile(
+            layer=scenario.layer, chunks=PROFILE_CHUNKS, most_rounds=scenario.most_rounds
+        )
+        known = KnownUserSettings(prior="profile")
+        return build_plan(scenario, known, (build_threat((mlp, profile), by_sender=True),))
+
+    def read(one: PanelRun) -> Iterator[ReproducedValue]:
+        rows, (threat,) = ResultRows.of(one), one.plan.threats
+        for attack in threat.attacks:
+            name, label = f"{one.key}_{attack.name}", threat.attack_name(attack)
+            for score in IDENTITY_SCORES[:-1]:
+                yield rows.value(
+                    f"{name}_{score}", f"{attack.name}: {spoken(score)}", (label, score)
+                )
+            yield from rows.baselines(name, attack.name, label)
+
+    return Study(
+        "figure5",
+        "Which devices fit a profile",
+        describe_differences(scenarios, "figure5"),
+        build_panels(scenarios, reduced, plan, read),
+        describe_setting,
     )
 
 

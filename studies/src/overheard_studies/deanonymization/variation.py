@@ -23,7 +23,7 @@ from overheard.learning.threads import single_thread
 from overheard.linkage.layers import layer_tensors
 from overheard.plans.plan import UNDEFENDED
 from overheard.questions.shift.estimators.model_comparisons import representations_of_models
-from overheard.statistics.run_means import estimate_mean
+from overheard.statistics.run_means import estimate_gain, estimate_mean
 from overheard_studies.deanonymization.charts import (
     heat_map,
     scatter_chart,
@@ -290,6 +290,9 @@ def _correlation_values(
     ):
         mean = estimate_mean(np.array(values), np.array(seeds))
         yield make_value(f"{key}_{name}", f"{context}; {words}", mean)
+    lead = estimate_gain(np.array(own), np.array(others), np.array(seeds))
+    words = "correlation with the own prior bias minus that with another user's"
+    yield make_value(f"{key}_own_minus_other", f"{context}; {words}", lead)
 
 
 def _bias_figure(
