@@ -48,6 +48,6 @@ def test_the_setting_of_a_quick_run_says_what_is_reduced() -> None:
         for scenario in (QUICK_SCENARIO, WISDM)
     )
     description = describe_setting(WISDM.name, run, full)
-    assert "1 instead of 3 seeds" in description
+    assert "1 instead of 5 seeds" in description
     assert "10 instead of 24 rounds" in description
     assert "changed" not in describe_setting(WISDM.name, full, full)

@@ -34,3 +34,15 @@ def test_published_identity_accuracy_is_higher_jointly_with_an_attribute() -> No
 
 def test_the_published_decrease_of_mm_aug_is_three_quarters() -> None:
     assert PUBLISHED.number("text", "mm_aug_decrease") == 0.75
+
+
+def test_the_published_svm_was_scored_by_its_decisions() -> None:
+    # One user has 1 and all others share the rest: the four other places are a draw.
+    for data in ("pipa", "openimages", "blog", "yelp"):
+        others = PUBLISHED.number("users", data) - 1
+        for prior in ("random", "chronological"):
+            first, fifth = (
+                PUBLISHED.number("table3", data, prior, "reidentify_svm_hard", score)
+                for score in ("top1", "top5")
+            )
+            assert fifth == pytest.approx(first + (1 - first) * 4 / others, abs=0.02)

@@ -20,8 +20,8 @@ def test_every_pair_of_ranges_has_a_value_and_is_drawn(
     experiment = stages((tiny,), (tiny,), 2)
     run = experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
-    # Two by two pairs, the mean of the diagonal, and the mean of the rest.
-    assert len(by_name) == 6
+    # Two by two pairs, the mean of the diagonal, that of the rest, and their difference.
+    assert len(by_name) == 7
     cells = [by_name[f"tiny_learned_{one}_told_{two}"] for one in (1, 2) for two in (1, 2)]
     assert all(cell is not None and cell > 0.3 for cell in cells)
     assert "training rounds" in (tmp_path / "figures.html").read_text(encoding="utf-8")

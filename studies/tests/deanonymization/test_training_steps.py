@@ -25,6 +25,7 @@ def test_the_attacks_take_one_of_the_numbers_that_were_tried() -> None:
     assert TRAINING_STEPS in COUNTS
 
 
+@pytest.mark.slow
 def test_the_choice_is_reported_beside_what_it_rests_on(
     tiny: IdentityScenario,
     resources: Resources,
