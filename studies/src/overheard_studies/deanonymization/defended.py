@@ -138,9 +138,7 @@ SHORT_BLOGS = replace(
 
 SHORT_WISDM = replace(QUICK_SCENARIO, rounds=6, most_rounds=6)
 
-LARGE_WISDM = replace(
-    WISDM, key="large", name="WISDM, a larger network", model=Mlp((1024, 1024))
-)
+LARGE_WISDM = replace(WISDM, key="large", name="WISDM, a larger network", model=Mlp((256, 256)))
 """To see whether noise of one variance costs more where there are more weights: the paper's
 networks have millions."""
 
