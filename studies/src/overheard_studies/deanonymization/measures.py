@@ -316,5 +316,8 @@ def final_weights(runs: StudyRuns, name: str, arm: str, seed: int) -> Weights:
 
 
 def mean_over_seeds(values: Sequence[float]) -> Estimate:
-    """Return the mean of the values, one per seed, with its interval."""
-    return estimate_mean(np.array(values), np.arange(len(values)))
+    """Return the mean of the values, one per seed, with its interval.
+
+    They are means themselves or ratios, so values of 0 or 1 are no trials.
+    """
+    return estimate_mean(np.array(values), np.arange(len(values)), may_be_trials=False)
