@@ -43,7 +43,15 @@ COLUMNS = {"regression": ("level",), "multi_label": ("warm", "loud", "late")}
 """The columns to predict."""
 
 QUICK = MappingProxyType(
-    {"pairs": 64, "epochs": 2, "most_rounds": 2, "models": 8, "in_models": 2, "trend": 2}
+    {
+        "pairs": 64,
+        "epochs": 2,
+        "steps": 20,
+        "most_rounds": 2,
+        "models": 8,
+        "in_models": 2,
+        "trend": 2,
+    }
 )
 """Settings that make any attack quick that has them."""
 

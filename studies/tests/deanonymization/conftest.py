@@ -55,6 +55,7 @@ def tiny(table: Path) -> IdentityScenario:
         background=20,
         modes=3,
         chronological_prior="random",
+        steps=300,
     )
 
 

@@ -30,14 +30,14 @@ def test_shadow_devices_apply_the_defense_in_adapted_arms_only() -> None:
 def test_every_attack_of_both_audits_has_an_attackers_name(tiny: IdentityScenario) -> None:
     panel = DefensePanel(tiny, 8)
     plain, adapted = defended((panel,), (panel,)).plans(quick=False).values()
-    names = attacks_by_name(plain)
+    names = attacks_by_name(plain, "tiny")
     # An adaptive attacker differs from the non-adaptive one only in that.
     assert "pieces" not in names["simulated"]
     assert "pieces=4" in names["pieces"]
     assert names["pieces_adaptive"] == f"{names['pieces']}, knowing the defenses"
     assert "knowing the defenses" in names["ours_adaptive"]
     assert "wccn" in names["ours"]
-    assert attacks_by_name(adapted) == {"shadow_adaptive": names["shadow"]}
+    assert attacks_by_name(adapted, "tiny_adapted") == {"shadow_adaptive": names["shadow"]}
 
 
 @pytest.mark.slow

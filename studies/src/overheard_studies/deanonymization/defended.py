@@ -59,6 +59,9 @@ ATTACKER_NAMES = (
 )
 """Names of the attackers, in the order of the threats."""
 
+ADAPTED = "_adapted"
+"""End of the names of audits in which shadow devices adapt."""
+
 CLIP = 50.0
 
 
@@ -190,7 +193,7 @@ def defended(
                 for arm in runs.plans[key].arms if key in runs.audits else ():
                     prefix = f"{key}_{_plain(arm.name)}"
                     utility = by_name[f"{prefix}_utility"]
-                    for name in attacks_by_name(runs.plans[key]):
+                    for name in attacks_by_name(runs.plans[key], key):
                         precision = by_name[f"{prefix}_{name}_{PRECISION}"]
                         if precision is not None and utility is not None:
                             point = TradeOffPoint(arm.name, precision, utility)
@@ -213,11 +216,17 @@ def defended(
     )
 
 
-def attacks_by_name(run: Plan) -> Mapping[str, str]:
-    """Return the attacks of an audit as the plan names them, by the attackers' names here."""
+def attacks_by_name(run: Plan, key: str) -> Mapping[str, str]:
+    """Return the attacks of an audit as the plan names them, by the attackers' names here.
+
+    Args:
+        run: plan of the audit.
+        key: its sub-folder.
+
+    """
     named = [threat.attack_name(attack) for threat in run.threats for attack in threat.attacks]
-    is_adapted = any(arm.shadows_defended for arm in run.arms)
-    names = (f"shadow{ADAPTIVE_SUFFIX}",) if is_adapted else ATTACKER_NAMES[: len(named)]
+    adapts = key.endswith(ADAPTED)
+    names = (f"shadow{ADAPTIVE_SUFFIX}",) if adapts else ATTACKER_NAMES[: len(named)]
     return dict(zip(names, named, strict=True))
 
 
@@ -231,7 +240,7 @@ def published_decrease(arm: str) -> float | None:
 
 
 def _key(scenario: IdentityScenario, adapted: bool) -> str:
-    return f"{scenario.key}_adapted" if adapted else scenario.key
+    return f"{scenario.key}{ADAPTED}" if adapted else scenario.key
 
 
 def _plain(arm: str) -> str:
@@ -241,7 +250,7 @@ def _plain(arm: str) -> str:
 def _read(scenario: IdentityScenario, one: PanelRun) -> Iterator[ReproducedValue]:
     rows, utilities = ResultRows.of(one), _utilities(one, scenario)
     for arm in (arm.name for arm in one.plan.arms):
-        for name, attack in attacks_by_name(one.plan).items():
+        for name, attack in attacks_by_name(one.plan, one.key).items():
             prefix = f"{one.key}_{_plain(arm)}_{name}"
             words = f"{arm}, {name.replace('_', ' ')}: "
             for score in (PRECISION, "times_chance"):

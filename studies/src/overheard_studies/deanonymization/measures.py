@@ -78,6 +78,7 @@ class RunUpdates:
         sent: updates sent by clients.
         users: user of each client.
         seed: seed of the run.
+        steps: training steps of the published network.
 
     """
 
@@ -85,6 +86,7 @@ class RunUpdates:
     sent: SenderUpdates
     users: Mapping[Party, str]
     seed: int
+    steps: int
 
     def train_identifier(self, rows: Bool[Tensor, " known"]) -> "TrainedIdentifier | None":
         """Train the published network on the selected known updates.
@@ -107,6 +109,7 @@ class RunUpdates:
             [classes.labels],
             [classes.count],
             Seed(self.seed).child("papers"),
+            steps=self.steps,
         )
         return TrainedIdentifier(
             self,
@@ -197,6 +200,7 @@ def iterate_run_updates(
                 read_sender_updates(observation.view, observation.clients(), scenario.layer),
                 observation.users,
                 seed,
+                scenario.steps,
             )
 
 

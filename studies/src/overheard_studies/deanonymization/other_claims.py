@@ -160,13 +160,20 @@ def attributes(
         for attribute in names:
             attacks += [
                 AttributeMlp(
-                    attribute, jointly=joint, told=told, updates="shadow", layer=scenario.layer
+                    attribute,
+                    jointly=joint,
+                    told=told,
+                    updates="shadow",
+                    layer=scenario.layer,
+                    steps=scenario.steps,
                 )
                 for joint in (False, True)
             ]
             if is_known:
                 attacks.append(
-                    ReidentifyJointly(attribute, updates="shadow", layer=scenario.layer)
+                    ReidentifyJointly(
+                        attribute, updates="shadow", layer=scenario.layer, steps=scenario.steps
+                    )
                 )
         holdout = 0 if is_known else max(panel.variants.values())
         known = build_known_user_settings("random", holdout=holdout)

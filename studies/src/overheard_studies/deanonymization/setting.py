@@ -19,6 +19,7 @@ from overheard.learning.models.lstm import Lstm
 from overheard.learning.models.mlp import Mlp
 from overheard.linkage.known_updates import UpdateSource
 from overheard.linkage.layers import Layer
+from overheard.linkage.multi_head_mlp import TRAINING_STEPS
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.identity.attacks.reidentify import (
@@ -74,6 +75,7 @@ class IdentityScenario:
         modes: number of topics into which `mm_aug` clusters these.
         chronological_prior: the chronological prior; within labels if the labels change over
             time.
+        steps: training steps of the published network.
 
     """
 
@@ -97,6 +99,7 @@ class IdentityScenario:
     background: int = 4000
     modes: int = 300
     chronological_prior: PriorKind = "chronological"
+    steps: int = TRAINING_STEPS
 
 
 BLOGS = IdentityScenario(
@@ -184,10 +187,10 @@ SCENARIOS = (BLOGS, AGES, WISDM)
 UPDATE_SOURCES: tuple[UpdateSource, ...] = ("shadow", "simulated")
 """Sources of known updates: the published one, then the realistic one."""
 
-PUBLISHED_ATTACKS = (ReidentifyMlp, ReidentifySvm, ReidentifyKnn)
-"""The paper's three attacks; the one it proposes comes first."""
+BASELINES = (ReidentifySvm, ReidentifyKnn)
+"""The paper's attacks with which it compares the one that it proposes."""
 
-IDENTITY_ATTACKS = (*PUBLISHED_ATTACKS, ReidentifyWccn)
+IDENTITY_ATTACKS = (ReidentifyMlp, *BASELINES, ReidentifyWccn)
 """All re-identification attacks; Overheard's own, which links updates, comes last."""
 
 
@@ -196,11 +199,15 @@ def build_identity_attacks(
     scenario: IdentityScenario, source: UpdateSource
 ) -> tuple[Attack[Any], ...]:
     """Build all re-identification attacks with known updates from one source."""
-    published_attacks = (
+    baselines = (
         kind(updates=source, layer=scenario.layer, most_rounds=scenario.most_rounds)
-        for kind in PUBLISHED_ATTACKS
+        for kind in BASELINES
     )
-    return (*published_attacks, build_wccn_attack(scenario, source))
+    return (
+        build_published_attack(scenario, source),
+        *baselines,
+        build_wccn_attack(scenario, source),
+    )
 
 
 def build_wccn_attack(
@@ -244,6 +251,7 @@ def build_published_attack(
         layer=scenario.layer if layer is None else layer,
         pieces=pieces,
         most_rounds=scenario.most_rounds,
+        steps=scenario.steps,
     )
 
 

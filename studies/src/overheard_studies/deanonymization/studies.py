@@ -223,7 +223,10 @@ def profiles(scenarios: Scenarios = (WISDM,), reduced: Scenarios = (QUICK_SCENAR
     def plan(scenario: IdentityScenario) -> Plan:
         mlp = build_published_attack(scenario, "simulated", pieces=PROFILE_CHUNKS)
         profile = Profile(
-            layer=scenario.layer, chunks=PROFILE_CHUNKS, most_rounds=scenario.most_rounds
+            layer=scenario.layer,
+            chunks=PROFILE_CHUNKS,
+            steps=scenario.steps,
+            most_rounds=scenario.most_rounds,
         )
         known = KnownUserSettings(prior="profile")
         return build_plan(scenario, known, (build_threat((mlp, profile), by_sender=True),))

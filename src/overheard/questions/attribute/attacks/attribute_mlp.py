@@ -72,6 +72,7 @@ class AttributeMlp(LearnsFromUpdates, Attack[Attribute]):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
     )
+    quick_settings: ClassVar = {"steps": 100}
 
     def infer(
         self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed

@@ -185,6 +185,7 @@ class ReidentifyMlp(UpdateClassifier):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), sections 4.3 and 6.1, eq. 5"
     )
+    quick_settings: ClassVar = {"steps": 100}
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
@@ -234,6 +235,7 @@ class ReidentifyJointly(UpdateClassifier):
     source: ClassVar[str] = (
         "Orekondy et al. 2018 (Gradient-Leaks, arXiv 1805.05838), section 6.1.3 and Table 4"
     )
+    quick_settings: ClassVar = {"steps": 100}
 
     def classify(
         self, known: KnownUpdates, classes: UserClasses, knowledge: Knowledge, seed: Seed
