@@ -526,8 +526,8 @@ def _figure12() -> Iterator[Conclusion]:
 
     yield Conclusion(
         "photos_mm_aug",
-        "OpenImages: at alpha 0.5, mm_aug lowers the average precision by 75 %, rand_aug by 45 % "
-        "and bkg_repl by 67 %.",
+        "OpenImages: at alpha 0.5, mm_aug lowers the average precision by 75 %, rand_aug by "
+        "45 % and bkg_repl by 67 %.",
         None,
         reason_not_run=NO_PHOTOS,
     )
