@@ -148,10 +148,15 @@ networks have millions."""
 PANELS = (
     DefensePanel(SHORT_BLOGS, 89, (0.5, 1.0), (0.5, 2.0), (1e-3, 1e-1), (1e-2, 1.0)),
     DefensePanel(WISDM, 24),
-    DefensePanel(LARGE_WISDM, 24, (0.5,), (0.5,), (), (1e-2,), has_adaptive=False),
 )
 
+LARGE = (DefensePanel(LARGE_WISDM, 24, (0.5,), (0.5,), (), (1e-2,), has_adaptive=False),)
+
 REDUCED = (DefensePanel(SHORT_WISDM, 24, (0.5,), (0.5, 2.0), (1e-1,), (1e-2,)),)
+
+REDUCED_LARGE = (
+    replace(LARGE[0], scenario=replace(LARGE_WISDM, rounds=6, most_rounds=6, seeds=(0,))),
+)
 
 
 def _threats(scenario: IdentityScenario, *, is_alone: bool) -> tuple[ThreatPlan, ...]:
@@ -170,9 +175,18 @@ def _threats(scenario: IdentityScenario, *, is_alone: bool) -> tuple[ThreatPlan,
 
 
 def defended(
-    panels: tuple[DefensePanel, ...] = PANELS, reduced: tuple[DefensePanel, ...] = REDUCED
+    panels: tuple[DefensePanel, ...] = PANELS,
+    reduced: tuple[DefensePanel, ...] = REDUCED,
+    name: str = "figure12",
 ) -> Study:
-    """Return Figure 12: the published attack, non-adaptive and adaptive, on each defense."""
+    """Return Figure 12: the published attack, non-adaptive and adaptive, on each defense.
+
+    Args:
+        panels: scenarios and defenses.
+        reduced: the same for a quick run.
+        name: name of the study.
+
+    """
     quick = {one.scenario.key: one for one in reduced}
 
     def panel(one: DefensePanel, adapted: bool) -> Panel:
@@ -193,16 +207,16 @@ def defended(
                 for arm in runs.plans[key].arms if key in runs.audits else ():
                     prefix = f"{key}_{_plain(arm.name)}"
                     utility = by_name[f"{prefix}_utility"]
-                    for name in attacks_by_name(runs.plans[key], key):
-                        precision = by_name[f"{prefix}_{name}_{PRECISION}"]
+                    for attacker in attacks_by_name(runs.plans[key], key):
+                        precision = by_name[f"{prefix}_{attacker}_{PRECISION}"]
                         if precision is not None and utility is not None:
                             point = TradeOffPoint(arm.name, precision, utility)
-                            points.setdefault(name, []).append(point)
+                            points.setdefault(attacker, []).append(point)
             if points:
                 yield frontier_figure(f"Figure 12: {one.scenario.name}", points)
 
     return Study(
-        "figure12",
+        name,
         "Re-identification and utility for each defense",
         describe_differences((one.scenario for one in panels), "figure12"),
         tuple(

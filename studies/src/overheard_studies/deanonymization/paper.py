@@ -1,7 +1,7 @@
 """Gradient-Leaks: the sender of an update, the sender's attributes, and defenses."""
 
 from overheard_studies.deanonymization.conclusions import with_conclusions
-from overheard_studies.deanonymization.defended import defended
+from overheard_studies.deanonymization.defended import LARGE, REDUCED_LARGE, defended
 from overheard_studies.deanonymization.other_claims import attributes, cross_modal
 from overheard_studies.deanonymization.run_studies import (
     known_count,
@@ -54,6 +54,7 @@ def _studies() -> tuple[Study, ...]:
         stages(),
         bias(),
         defended(),
+        defended(LARGE, REDUCED_LARGE, "figure12_large"),
     )
     return tuple(map(with_conclusions, studies))
 
