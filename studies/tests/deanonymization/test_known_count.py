@@ -43,7 +43,7 @@ def test_all_updates_give_at_least_the_precision_of_one(
     tiny: IdentityScenario, resources: Resources, tmp_path: Path
 ) -> None:
     several = replace(tiny, seeds=(0, 1, 2))
-    experiment = known_count((several,), (several,), (1, 2), steps=400)
+    experiment = known_count((several,), (several,), (1, 2))
     run = experiment.run(tmp_path, quick=False, resources=resources, on_step=None)
     by_name = {one.name: one.value for one in run}
     one, all_updates = by_name["tiny_updates_1"], by_name["tiny_updates_all"]
