@@ -1,6 +1,7 @@
 """Measures by round without a run, for experiments whose audits have no findings."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,8 @@ def judge(
     study: Study,
     measured: Mapping[str, Sequence[MeasuredSeries]],
 ) -> Mapping[str, PaperStatement]:
-    """Judge a study's conclusions by these measures of its audits."""
+    """Judge a study's conclusions by these measures of its audits, as if all had been run."""
     audits = {key: module.AuditMeasurements(tuple(one)) for key, one in measured.items()}
     monkeypatch.setattr(module, "measure_audits", lambda *_, **__: audits)
     runs = StudyRuns({}, {}, Path())
-    return {one.key: one.judge(runs, ()) for one in study.conclusions}
+    return {one.key: replace(one, audits=()).judge(runs, ()) for one in study.conclusions}

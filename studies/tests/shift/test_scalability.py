@@ -44,8 +44,9 @@ def test_every_number_of_clients_has_a_line_in_both_charts(
         one.name: one
         for one in experiment.run(tmp_path, quick=True, resources=resources, on_step=None)
     }
-    # Two measures by seven values at four numbers of clients, and nine statements.
-    assert len(values) == 4 * 2 * 7 + 9
+    # Two measures by seven values at four numbers of clients; nine statements, and eight of
+    # them for two clients alone.
+    assert len(values) == 4 * 2 * 7 + 9 + 8
     assert "3 clients of 60 examples" in values["clients_3_validation_loss_auc"].setting
     page = (tmp_path / "figures.html").read_text(encoding="utf-8")
     # A legend and two charts.

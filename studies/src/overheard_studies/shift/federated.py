@@ -172,7 +172,11 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
     keys = {f"clients_{number}": number for number in CLIENTS}
 
     def of(measure: LeakageMeasure, audits: Audits) -> Mapping[str, Divergence]:
-        return {f"{n} clients": audits[key].divergence(measure) for key, n in keys.items()}
+        return {
+            f"{number} clients": audits[key].divergence(measure)
+            for key, number in keys.items()
+            if key in audits
+        }
 
     def dilution(audits: Audits) -> Statistics:
         few, many = (
@@ -212,8 +216,9 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         "is_diluted": (
             dilution,
             {
+                "audits": tuple(f"clients_{n}" for n in (FEW_CLIENTS, MANY_CLIENTS)),
                 "words": f"deviation among {FEW_CLIENTS} clients minus that among "
-                f"{MANY_CLIENTS}, in standard errors"
+                f"{MANY_CLIENTS}, in standard errors",
             },
         ),
     }
@@ -225,7 +230,17 @@ def scalability(name: str, scenario: ShiftScenario, source: LeakageMeasure) -> S
         f"The {source.name} around a shift to {format_ratio(scenario.even_share)} by number of "
         f"clients, {scenario.label}"
     )
-    return build_study(name, title, scenario, ("scalability",), measures, plans, tests, draw)
+    return build_study(
+        name,
+        title,
+        scenario,
+        ("scalability",),
+        measures,
+        plans,
+        tests,
+        draw,
+        first=f"clients_{FEW_CLIENTS}",
+    )
 
 
 def _federated_plan(

@@ -1,6 +1,6 @@
 """Figures 5 and 6 of the shift paper: one model; and what its other studies share."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
@@ -58,7 +58,12 @@ AUDIT = "audit"
 CENTRALISED_SHARE = 0.8
 """Share of even labels after the shift of a centralized model."""
 
-CENTRALISED = replace(MNIST, reduced=replace(MNIST.reduced, model=ShiftConv(), auxiliary=200))
+CENTRALISED = replace(
+    MNIST,
+    reduced=replace(MNIST.reduced, model=ShiftConv(), auxiliary=200),
+    paper_size="one model of 6,700 examples, 20 epochs",
+    hours=0.8,
+)
 """Quick runs have the paper's network, too: its layers differ more than a small one's."""
 
 LAYERS = {
@@ -100,21 +105,22 @@ Tests = Mapping[str, tuple[Callable[[Audits], Statistics], dict[str, Any]]]
 
 
 def measure_audits(
-    runs: StudyRuns, measures: Sequence[LeakageMeasure], *, in_common: bool = False
+    runs: StudyRuns, measures: Sequence[LeakageMeasure], *, in_common: Collection[str] = ()
 ) -> Audits:
-    """Return the measures of all audits, from the file in their folder if it fits.
+    """Return the measures of audits, from the file in their folder if it fits.
 
     Args:
         runs: finished audits.
         measures: the measures.
-        in_common: whether to return only the runs of those seeds that all audits have.
+        in_common: names of the audits, of which only the runs of those seeds are returned that
+            all have; () = all audits with all runs.
 
     """
     audits = {}
-    for name in runs.audits:
+    for name in in_common or runs.audits:
         followed = load_series(runs, name, measures)
         if in_common:
-            seeds = [runs.plans[name].seeds.index(n) for n in runs.common_seeds(runs.audits)]
+            seeds = [runs.plans[name].seeds.index(n) for n in runs.common_seeds(in_common)]
             followed = tuple(one.select_runs(seeds) for one in followed)
         audits[name] = AuditMeasurements(followed)
     return audits
@@ -129,6 +135,7 @@ def build_study(
     plans: Mapping[str, Callable[[ShiftSize], Plan]],
     tests: Tests,
     draw: Callable[[StudyRuns, Audits, Values], Iterable[ReportFigure]],
+    first: str = "",
 ) -> Study:
     """Return a figure of the paper.
 
@@ -141,6 +148,8 @@ def build_study(
         plans: builds the plan of each audit, by its sub-folder.
         tests: how each statement of the paper is tested, and perhaps others.
         draw: draws the figures from the audits that were run.
+        first: name of an audit of which all is concluded that it allows, also while others have
+            not been run; "" = none.
 
     """
 
@@ -153,9 +162,21 @@ def build_study(
         yield from _auc_values(prefix, one, measures)
 
     def statistics(
-        of_audits: Callable[[Audits], Statistics], runs: StudyRuns, values: Values
+        of_audits: Callable[[Audits], Statistics],
+        names: tuple[str, ...],
+        runs: StudyRuns,
+        values: Values,
     ) -> Statistics:
-        return of_audits(measure_audits(runs, measures, in_common=True))
+        names = names or tuple(runs.audits)
+        return of_audits(measure_audits(runs, measures, in_common=names))
+
+    def conclude(key: str, says: str, end: str = "", **settings: Any) -> Conclusion:
+        of_audits, usual = tests[key]
+        settings = {**usual, **settings}
+        judged = partial(statistics, of_audits, settings.get("audits", ()))
+        return Conclusion(f"{key}{end}", says, judged, **settings)
+
+    sentences: Mapping[str, str] = PUBLISHED.find(figure_of(name))
 
     def plan(build: Callable[[ShiftSize], Plan], quick: bool) -> Plan:
         return build(scenario.reduced if quick else scenario.full)
@@ -169,10 +190,17 @@ def build_study(
             for key, build in plans.items()
         ),
         figures=lambda runs, values: draw(runs, measure_audits(runs, measures), values),
-        conclusions=tuple(
-            Conclusion(key, says, partial(statistics, tests[key][0]), **tests[key][1])
-            for key, says in PUBLISHED.find(figure_of(name)).items()
+        conclusions=(
+            *(conclude(key, says) for key, says in sentences.items()),
+            *(
+                conclude(key, says, f"_{first}", audits=(first,))
+                for key, says in sentences.items()
+                if first and "audits" not in tests[key][1]
+            ),
         ),
+        paper_size=f"3 runs, {scenario.paper_size}",
+        is_paper_size=True,
+        hours=scenario.hours * len(plans),
     )
 
 
@@ -201,7 +229,7 @@ def differences(scenario: ShiftScenario, *texts: str) -> str:
         auxiliary=scenario.full.auxiliary,
         held=held,
         exchanges=spare // held,
-        hours=f"{scenario.hours:g} hours" if scenario.hours >= 1 else "30 minutes",
+        hours=scenario.hours,
         disk=scenario.disk_gigabytes,
     )
 
