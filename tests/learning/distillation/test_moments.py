@@ -1,4 +1,5 @@
 import torch
+from torch.nn.functional import softplus
 
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -48,6 +49,23 @@ def test_adam_steps_equal_those_of_torch() -> None:
     for member, own in enumerate(leaves):
         for leaf, one in zip(own, examples, strict=True):
             assert one[member].allclose(leaf)
+
+
+def test_softplus_steps_equal_those_of_the_public_code() -> None:
+    public = StepRates(inputs=0.01, labels=0.01, rates=0.01, optimizer="adam_softplus")
+    one, moments = stack_sets([some(0)]), zero_moments(some(0), 1)
+    inputs, labels = some(0).inputs.requires_grad_(), some(0).labels.requires_grad_()
+    raw = some(0).rates.expm1().log().requires_grad_()
+    optimizer = torch.optim.Adam([inputs, labels, raw], lr=0.01, betas=(0.5, 0.999))
+    for number in range(3):
+        gradients = slopes(number)
+        one, moments = take_step(one, stack_sets([gradients]), moments, public, 1.0)
+        rates = softplus(raw)
+        inputs.grad, labels.grad = gradients.inputs, gradients.labels
+        (raw.grad,) = torch.autograd.grad(rates, raw, gradients.rates)
+        optimizer.step()
+    for tensor, own in zip((inputs, labels, softplus(raw)), one, strict=True):
+        assert own[0].allclose(tensor)
 
 
 def test_sgd_follows_the_gradient_and_has_no_state() -> None:

@@ -1,14 +1,26 @@
 """Optimizer steps for the synthetic examples of many clients, and the state of Adam."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from overheard.learning.distillation.synthetic import SyntheticExamples
 from overheard.learning.optimizers import ADAM_BETAS, ADAM_EPSILON
+
+DistillationOptimizer = Literal["adam", "adam_softplus", "sgd"]
+"""Update rules of synthetic data.
+
+"adam_softplus" is that of the public code of dataset distillation (Wang et al. 2018,
+github.com/ssnl/dataset-distillation, `train_distilled_image.py`): Adam with a first beta of
+0.5, and learning rates that are the softplus of what is optimized, so they stay positive.
+"""
+
+SOFTPLUS_FIRST_BETA = 0.5
 
 
 @final
@@ -27,7 +39,7 @@ class StepRates:
     inputs: float
     labels: float
     rates: float
-    optimizer: Literal["adam", "sgd"]
+    optimizer: DistillationOptimizer
 
 
 @final
@@ -103,7 +115,30 @@ def take_step(
             for tensor, gradient, rate in zip(examples, gradients, rates, strict=True)
         ]
         return SyntheticExamples(*updated), moments
-    beta1, beta2 = ADAM_BETAS
+    if step_rates.optimizer == "adam":
+        return _take_adam_step(examples, gradients, moments, rates, rate_scale, ADAM_BETAS)
+    # The derivative of softplus is 1 - exp(-softplus).
+    slopes = -torch.expm1(-examples.rates)
+    new, moments = _take_adam_step(
+        replace(examples, rates=examples.rates + slopes.log()),
+        replace(gradients, rates=gradients.rates * slopes),
+        moments,
+        rates,
+        rate_scale,
+        (SOFTPLUS_FIRST_BETA, ADAM_BETAS[1]),
+    )
+    return replace(new, rates=softplus(new.rates)), moments
+
+
+def _take_adam_step(
+    examples: SyntheticExamples,
+    gradients: SyntheticExamples,
+    moments: AdamMoments,
+    rates: Sequence[float],
+    rate_scale: float,
+    betas: tuple[float, float],
+) -> tuple[SyntheticExamples, AdamMoments]:
+    beta1, beta2 = betas
     steps = moments.steps + 1
     means, squares, updated = [], [], []
     for tensor, gradient, mean, square, rate in zip(
