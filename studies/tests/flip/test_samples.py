@@ -58,9 +58,12 @@ def test_samples_are_reported_with_images_and_noise(
     values: Mapping[str, ReproducedValue],
 ) -> None:
     assert list(values) == [
-        f"cifar10_{group}_{key}"
-        for group in ("samples", "images", "noise")
-        for key in ("own_class", "lead")
+        *(
+            f"cifar10_{group}_{key}"
+            for group in ("samples", "images", "noise")
+            for key in ("own_class", "lead")
+        ),
+        "reading_obfuscated",
     ]
     margins = [values[f"cifar10_{one}_lead"].value for one in ("noise", "samples", "images")]
     # Distillation moves noise towards the class means, but not all the way.

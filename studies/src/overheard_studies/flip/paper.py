@@ -2,12 +2,12 @@
 
 from overheard_studies.flip.attribute import attribute
 from overheard_studies.flip.samples import samples
-from overheard_studies.flip.studies import accuracy, membership, methods
+from overheard_studies.flip.studies import accuracies, membership, methods
 from overheard_studies.study import Paper
 
 PAPER = Paper(
     "flip",
     "Privacy-Preserving Federated Learning via Dataset Distillation",
     "FLiP (arXiv 2410.19548)",
-    lambda: (accuracy(), samples(), attribute(), membership(), methods()),
+    lambda: (*accuracies(), samples(), attribute(), membership(), methods()),
 )
