@@ -105,3 +105,6 @@ def test_gaps_are_those_of_the_same_seed() -> None:
     close, gap, samples = study.conclude(runs, ())
     assert (close.holds, gap.holds, samples.holds) == ("yes", "no", "yes")
     assert gap.evidence.endswith("yes: 15 samples, 20 samples; no: 10 samples")
+    without = replace(audit, arms=tuple(run for run in arms if run.arm != "FLiP 20"))
+    close, _, samples = study.conclude(replace(runs, audits={"mnist": without}), ())
+    assert (close.holds, samples.holds) == ("undecided", "undecided")

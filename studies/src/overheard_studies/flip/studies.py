@@ -72,7 +72,7 @@ def accuracy(
         name: name of the study.
         network: the paper's words for the network and the data.
         scenario: scenario of a full run.
-        reduced: scenario of a quick run; None = a tenth of the steps.
+        reduced: scenario of a quick run; None = that of `quick_table`.
 
     """
     threat = ThreatPlan(attacks=(MeanSoftmax(),), by_round=False)
@@ -146,19 +146,17 @@ def _gap(runs: StudyRuns, arm: str, other: str, published: float = 0.0) -> Estim
     """
     (audit,) = runs.audits.values()
     accuracies, others = (_last_accuracies(audit, name) for name in (arm, other))
-    gaps = {seed: others[seed] - accuracies[seed] - published for seed in accuracies}
-    return _over_seeds(gaps) if gaps and others else None
-
-
-def _samples(runs: StudyRuns) -> tuple[int, ...]:
-    (plan,) = runs.plans.values()
-    names = [arm.name for arm in plan.arms]
-    return tuple(one for one in PUBLISHED_SAMPLES if flip_arm_name(one) in names)
+    gaps = {
+        seed: others[seed] - value - published
+        for seed, value in accuracies.items()
+        if seed in others
+    }
+    return _over_seeds(gaps) if gaps else None
 
 
 def _gaps_to_fedavg(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
     return {
-        f"{one} samples": _gap(runs, flip_arm_name(one), "FedAvg") for one in _samples(runs)
+        f"{one} samples": _gap(runs, flip_arm_name(one), "FedAvg") for one in PUBLISHED_SAMPLES
     }
 
 
@@ -167,11 +165,11 @@ def _gaps_beyond_published(runs: StudyRuns, values: Values) -> Mapping[str, Esti
     path = name, plan.training.model.name
     fedavg = PUBLISHED.number(*path, "fedavg", scale=100.0)
     gaps = dict[str, Estimate | None]()
-    for one in _samples(runs):
-        published = PUBLISHED.number(*path, str(one), scale=100.0)
-        assert fedavg is not None
-        assert published is not None
-        gaps[f"{one} samples"] = _gap(runs, flip_arm_name(one), "FedAvg", fedavg - published)
+    for one in PUBLISHED_SAMPLES:
+        flip = PUBLISHED.number(*path, str(one), scale=100.0)
+        published = None if fedavg is None or flip is None else fedavg - flip
+        gap = None if published is None else _gap(runs, flip_arm_name(one), "FedAvg", published)
+        gaps[f"{one} samples"] = gap
     return gaps
 
 
