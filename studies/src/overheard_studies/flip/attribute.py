@@ -209,6 +209,8 @@ def attribute(
         pooled=pooled,
         figures=_draw,
         conclusions=CONCLUSIONS,
+        paper_size="12 rows, 32 x 32 pixels, 2,000 images a client, 100 rounds of 60 steps",
+        hours=2.5,
     )
 
 
@@ -357,6 +359,12 @@ CONCLUSIONS = (
         "below",
         NEAR_A_GUESS,
         words="the paper's attack, below 55 %",
+    ),
+    Conclusion(
+        "cifar100",
+        "the protection effect on CIFAR-100 is worse than that on CIFAR-10",
+        None,
+        reason_not_run="CIFAR-100 is not here",
     ),
 )
 
