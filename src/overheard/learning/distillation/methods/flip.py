@@ -60,7 +60,8 @@ class Flip(Distillation):
         samples: synthetic examples of each class.
         steps: distillation steps in a round.
         batch: a client's own examples per step; all, if it holds fewer.
-        optimizer: optimizer of the synthetic data, see `DistillationOptimizer`.
+        optimizer: optimizer of the synthetic data; "adam_softplus" is that of the public code:
+            a first beta of 0.5, and learning rates through a softplus, so they stay positive.
         input_rate: its rate for inputs.
         label_rate: its rate for soft labels.
         rate_rate: its rate for the examples' learning rates.
