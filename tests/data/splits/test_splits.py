@@ -180,6 +180,15 @@ def test_each_client_holds_its_labels_equally_often(held: int, seed: int) -> Non
         assert int(present.max()) - int(present.min()) <= 1
 
 
+def test_with_alpha_each_client_holds_its_labels_in_shares_that_vary() -> None:
+    split, sizes = Quantity(3, alpha=1.0), torch.tensor([30] * 15)
+    counts = split.draw_label_counts(SIX_LABELS, sizes, 6, Seed(0))
+    assert counts.sum(1).tolist() == sizes.tolist()
+    assert (counts > 0).sum(1).tolist() == [3] * 15
+    # The largest of three shares that are uniform on the simplex is 11/18 on average: 18 of 30.
+    assert float(counts.max(1).values.double().mean()) == pytest.approx(18.3, abs=3)
+
+
 def test_labels_are_used_equally_often() -> None:
     # 6 clients of 2 labels x 50 use every label twice: all 600 examples.
     rows = Quantity(2).assign(SIX_LABELS, None, torch.tensor([100] * 6), 6, Seed(2))
@@ -193,7 +202,7 @@ def test_refuses_more_labels_than_exist() -> None:
 
 def test_refuses_a_pool_that_runs_out_and_says_what_is_left() -> None:
     # Each label has 100; one client wants 150 of one.
-    with pytest.raises(PlanError, match="client 0 needs 150 examples each of 1 labels"):
+    with pytest.raises(PlanError, match=r"client 0 needs \[150\] examples of 1 labels"):
         Quantity(1).assign(SIX_LABELS, None, torch.tensor([150]), 6, Seed(0))
 
 

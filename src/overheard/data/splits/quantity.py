@@ -1,9 +1,10 @@
 """A split in which each client holds only a few of the labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import torch
+from annotated_types import Gt
 from jaxtyping import Int
 from torch import Tensor
 
@@ -18,18 +19,22 @@ from overheard.data.partition.label_split import LabelSplit
 @final
 @dataclass(frozen=True, slots=True)
 class Quantity(LabelSplit):
-    """Every client holds a fixed number of labels, equally often, and none of the others.
+    """Every client holds a fixed number of labels, and none of the others.
 
     Labels are taken from shuffled lists that have each label once, so that all are used about
-    equally often. A label with too few examples left is skipped. The paper only says that a
-    client draws at random from a fixed subset of C_f labels.
+    equally often. A label with too few examples left is skipped. The paper draws a client's
+    examples from a fixed subset of C_f labels, of which it has "a varying number of samples for
+    each class"; it does not say how much they vary.
 
     Args:
         classes_per_client: the number of labels per client.
+        alpha: of the Dirichlet distribution of the shares of these labels, each of which has at
+            least one example; omitted: equal shares.
 
     """
 
     classes_per_client: Positive = 3
+    alpha: Annotated[float, Gt(0)] | None = None
 
     name: ClassVar[str] = "quantity"
     source: ClassVar[str] = (
@@ -60,7 +65,11 @@ class Quantity(LabelSplit):
         queue: list[int] = []
         counts = torch.zeros(len(sizes), classes, dtype=torch.long)
         for number, size in enumerate(sizes.tolist()):
-            label_counts = apportion(torch.ones(self.classes_per_client), size)
+            weights = torch.ones(self.classes_per_client)
+            if self.alpha is not None:
+                shares = seed.child("shares", number).numpy()
+                weights = torch.from_numpy(shares.dirichlet(self.alpha * weights.numpy()))
+            label_counts = 1 + apportion(weights, size - self.classes_per_client)
             for need in label_counts.tolist():
                 is_possible = ((left >= need) & (counts[number] == 0)).tolist()
                 if not any(is_possible[label] for label in queue):
@@ -68,7 +77,7 @@ class Quantity(LabelSplit):
                 label = next((label for label in queue if is_possible[label]), None)
                 if label is None:
                     raise PlanError(
-                        f"quantity: client {number} needs {need} examples each of "
+                        f"quantity: client {number} needs {label_counts.tolist()} examples of "
                         f"{self.classes_per_client} labels, but the labels have "
                         f"{left.tolist()} left: take fewer or smaller clients, or more "
                         "classes_per_client"
