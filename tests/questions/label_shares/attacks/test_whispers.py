@@ -42,15 +42,20 @@ class TestTeachers:
     def test_selects_clients_within_the_size_ratio(self):
         # About 32: 22.6 to 45.3.
         sizes = torch.tensor([10, 23, 32, 45, 46] * FEWEST_TRAINING_CLIENTS).float()
-        chosen = sizes[select_training_clients(sizes, 10)]
+        chosen = sizes[select_training_clients(sizes, 10, 1.0)]
         assert set(chosen.tolist()) == {23, 32, 45}
         assert len(chosen) == 3 * FEWEST_TRAINING_CLIENTS
 
     def test_selects_the_nearest_if_too_few_are_within_the_ratio(self):
-        sizes = torch.cat([torch.full((150,), 32.0), torch.arange(100, 400)])
-        chosen = sizes[select_training_clients(sizes, 10)]
+        sizes = torch.cat([torch.full((150,), 32.0), torch.arange(100, 900)])
+        chosen = sizes[select_training_clients(sizes, 10, 1.0)]
         assert len(chosen) == FEWEST_TRAINING_CLIENTS
         assert float(chosen.max()) == 100 + FEWEST_TRAINING_CLIENTS - 150 - 1
+
+    def test_a_target_of_another_size_has_as_many_clients_as_in_the_paper(self):
+        # 900 of 1,200 train the network, although none is near 2^5.
+        chosen = select_training_clients(torch.full((1200,), 4000.0), 10, 0.75)
+        assert chosen.tolist() == list(range(900))
 
 
 def test_squared_errors_are_averaged_over_classes():
