@@ -4,8 +4,8 @@ from overheard_studies.whispers.setting import CLIP, build_noise_arm, noise_devi
 
 
 def test_the_noise_is_that_of_the_formula() -> None:
-    # 2 x 4 / 4000 x sqrt(2 x 10 x ln 1000) / 1 = 0.002 x sqrt(138.155) = 0.0235
-    assert noise_deviation(1.0) == pytest.approx(0.02351, abs=1e-5)
+    # 2 x 4 / 4000 x sqrt(2 x 0.5 x 200 x ln 1000) / 1 = 0.002 x sqrt(1381.55) = 0.0743
+    assert noise_deviation(1.0) == pytest.approx(0.07434, abs=1e-5)
 
 
 def test_twice_the_epsilon_is_half_the_noise() -> None:

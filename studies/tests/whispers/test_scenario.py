@@ -19,8 +19,8 @@ def test_dirichlet_scenarios_have_the_alphas_of_their_data_set() -> None:
 
 
 def test_few_labels_are_three_and_two_for_texts() -> None:
-    assert few_labels_scenario(MNIST).split == Quantity(3)
-    assert few_labels_scenario(AG_NEWS).split == Quantity(2)
+    assert few_labels_scenario(MNIST).split == Quantity(3, alpha=1.0)
+    assert few_labels_scenario(AG_NEWS).split == Quantity(2, alpha=1.0)
 
 
 def test_a_scenario_has_its_data_sets_key_by_default() -> None:

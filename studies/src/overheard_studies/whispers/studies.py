@@ -132,7 +132,7 @@ def _distances(
             published.get(method.key, {}),
             build_finding_filter(one.plan, number, arm),
         )
-        words = f"{method.key} ({method.published_name})"
+        words = method.words
         words += f"; {IMPOSSIBLE_NOTE}" if row and is_impossible(row) else ""
         for score in DISTANCES:
             measured = mean_score(one.audit, selected, score)
@@ -216,7 +216,7 @@ def lines(
             if number == 0:
                 words = f"true shares {of_client}"
                 yield from _shares(one, "true", words, finding.true_numbers)
-            words = f"{method.key} ({method.published_name})"
+            words = method.words
             measured = mean_score(one.audit, selected, "l1")
             yield one.value(f"{one.key}_{method.key}_l1", words, measured, None, "lower")
             yield from _shares(one, method.key, f"{words} {of_client}", finding.claimed.numbers)
