@@ -5,16 +5,12 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, client
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.plans.plan import (
     UNDEFENDED,
 )
-from overheard.statistics.estimate import Estimate
-from overheard.statistics.run_means import estimate_mean
 from overheard_studies.estimates import (
     final_accuracy,
     mean_guess_score,
@@ -24,6 +20,14 @@ from overheard_studies.estimates import (
 from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Panel, PanelRun, Paper, Read, Study
 from overheard_studies.values import ReproducedValue
+from overheard_studies.whispers.conclusions import (
+    Errors,
+    closest,
+    excess,
+    of_sizes,
+    of_table,
+    under_noise,
+)
 from overheard_studies.whispers.setting import (
     AG_NEWS,
     AMORTISED,
@@ -110,11 +114,20 @@ def table(
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
         return _distances(one, name, one.key, methods)
 
+    published = {one.key: read_published_rows(name, one.key) for one in scenarios}
     return Study(
         name,
         f"Distances between claimed and true label shares, {topic}",
         _differences(scenarios, "misprints"),
         tuple(_panel(one, read, methods=methods) for one in scenarios),
+        conclusions=tuple(
+            of_table(
+                methods,
+                {one.key: one.name for one in scenarios},
+                {key: rows[WHISPERS.key]["l1"] for key, rows in published.items() if rows},
+                is_skewed=any(isinstance(one.split, Dirichlet) for one in scenarios),
+            )
+        ),
     )
 
 
@@ -183,6 +196,18 @@ def defended(
         f"Distances under local noise, {scenario.name}",
         _differences([scenario], "mechanism", "defended"),
         (_panel(scenario, read, "audit", sizes, methods=methods, arms=arms),),
+        conclusions=tuple(
+            under_noise(
+                methods,
+                "audit",
+                dict(zip(epsilons, (arm.name for arm in arms), strict=True)),
+                {
+                    one: read_published_rows("table4", f"epsilon_{one:g}")[WHISPERS.key]["l1"]
+                    for one in epsilons
+                    if PUBLISHED.find("table4", f"epsilon_{one:g}")
+                },
+            )
+        ),
         has_separate_arms=True,
     )
 
@@ -226,6 +251,9 @@ def lines(
         f"Claimed and true shares by label, {topic}",
         _differences(scenarios, "mechanism" if arms else "", "lines"),
         tuple(_panel(one, read, methods=methods, arms=arms) for one in scenarios),
+        conclusions=tuple(
+            closest(methods, {one.key: one.name for one in scenarios}, ("l1",), arm)
+        ),
     )
 
 
@@ -252,7 +280,7 @@ def sizes(
     def read(one: PanelRun) -> Iterator[ReproducedValue]:
         for number in (0, one.plan.training.rounds - 1):
             words = f"L2 norm of an update in round {number + 1}"
-            norm = mean_update_norm(one.runs, one.key, number)
+            norm = excess(update_norms(one.runs, one.key, number), 0.0)
             yield one.value(f"{one.key}_norm_round_{number + 1}", words, norm)
         for number, (kind, estimator) in enumerate(SIZE_METHODS.items()):
             yield one.value(
@@ -284,19 +312,24 @@ def sizes(
         f"Norm of updates and estimated size by client size, {benchmark.name}",
         _differences([scenario], "sizes"),
         tuple(map(panel, examples)),
+        conclusions=tuple(
+            of_sizes(
+                {count: f"size_{count}" for count in examples},
+                lambda runs, key: update_norms(runs, key, 0),
+                SIZE_METHODS["doubling"],
+            )
+        ),
     )
 
 
-def mean_update_norm(runs: StudyRuns, key: str, number: int) -> Estimate:
-    """Return the mean L2 norm of the updates of one round, over clients and seeds."""
-    run = runs.plans[key]
-    values, seeds = [], []
+def update_norms(runs: StudyRuns, key: str, number: int) -> Errors:
+    """Return the L2 norm of each client's update of one round."""
+    run, norms = runs.plans[key], {}
     for seed in run.seeds:
         view = runs.transcript(key, UNDEFENDED, seed).seen_by(SERVER)
-        for index in range(run.data.clients):
-            values.append(_norm(view.updates(client(index))[number].delta))
-            seeds.append(seed)
-    return estimate_mean(np.array(values), np.array(seeds))
+        for party in map(client, range(run.data.clients)):
+            norms[seed, party] = _norm(view.updates(party)[number].delta)
+    return norms
 
 
 def _norm(delta: Weights) -> float:
