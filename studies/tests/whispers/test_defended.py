@@ -4,7 +4,11 @@ import pytest
 
 from overheard.auditing.inputs import Resources
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard_studies.whispers.setting import DECAF, WhispersBenchmark, WhispersScenario
+from overheard_studies.whispers.setting import (
+    Method,
+    WhispersBenchmark,
+    WhispersScenario,
+)
 from overheard_studies.whispers.studies import defended
 from studies.tests.separate_arms import run_one_arm_then_all
 
@@ -13,10 +17,10 @@ pytest.importorskip("dp_accounting")
 
 @pytest.mark.slow
 def test_noise_makes_the_attack_and_the_model_worse(
-    tiny: WhispersBenchmark, tmp_path: Path
+    tiny: WhispersBenchmark, few_methods: tuple[Method, ...], tmp_path: Path
 ) -> None:
     scenario = WhispersScenario("digits", "Digits Dirichlet(1)", tiny, Dirichlet(1.0))
-    experiment = defended(scenario, epsilons=(0.01, 40.0), methods=(DECAF,))
+    experiment = defended(scenario, epsilons=(0.01, 40.0), methods=few_methods[:2])
     resources = Resources(engine="sequential", workers=1)
     run = run_one_arm_then_all(experiment, "epsilon 40", tmp_path, resources)
     values = {one.name: one for one in run}

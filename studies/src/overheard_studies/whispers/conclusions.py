@@ -73,7 +73,12 @@ class Distances:
         score: str = "l1",
         guess: str = "",
     ) -> Errors:
-        """Return a distance of each client, from the claims of a method or from a guess."""
+        """Return a distance of each client, from the claims of a method or from a guess.
+
+        There are none if the arm was not run.
+        """
+        if arm not in [one.name for one in self.runs.plans[panel].arms]:
+            return {}
         number = [one.key for one in self.methods].index(method.key)
         selected = build_finding_filter(self.runs.plans[panel], number, arm)
         return {
@@ -92,17 +97,19 @@ class Distances:
     def rivals(self, panel: str, arm: str = UNDEFENDED, score: str = "l1") -> list[Errors]:
         """Return the distances of the paper's rivals, the closest first."""
         errors = [self.of(one, panel, arm, score) for one in self.published[:-1]]
-        return sorted(errors, key=lambda one: np.mean(list(one.values())))
+        return sorted(errors, key=lambda one: sum(one.values()))
 
 
-def difference(first: Errors, second: Errors, factor: float = 1.0) -> Estimate:
+def difference(first: Errors, second: Errors, factor: float = 1.0) -> Estimate | None:
     """Return the mean of the first minus `factor` times the second, over clients and seeds."""
+    if not first.keys() & second.keys():
+        return None
     keys = sorted(first.keys() & second.keys(), key=lambda key: (key[0], str(key[1])))
     values = np.array([first[key] - factor * second[key] for key in keys])
     return estimate_mean(values, np.array([seed for seed, _ in keys]))
 
 
-def excess(errors: Errors, published: float) -> Estimate:
+def excess(errors: Errors, published: float) -> Estimate | None:
     """Return how far the mean is above a published one."""
     return difference(errors, dict.fromkeys(errors, published))
 
