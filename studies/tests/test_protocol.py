@@ -36,8 +36,8 @@ def values(
 def test_each_attack_has_values_over_all_rounds_and_per_round(
     values: dict[str, ReproducedValue],
 ) -> None:
-    # 2 attacks, 2 scores, 2 rounds and both together; and 2 scores of the guess.
-    assert len(values) == 14
+    # 2 attacks, 2 scores, 2 rounds and both together; and 2 scores of the guess; 2 conclusions.
+    assert len(values) == 16
     assert {
         "mnist_attack_1_mean_softmax_top1_all_rounds",
         "mnist_attack_2_ramakrishna_top3_round_2",

@@ -3,10 +3,20 @@
 from collections.abc import Iterator
 from functools import partial
 
+import numpy as np
+
 from overheard.core.scorer import Better
-from overheard_studies.estimates import FindingFilter, mean_guess_score, mean_score
+from overheard.statistics.estimate import Estimate, convert_estimate
+from overheard.statistics.run_means import estimate_gain
+from overheard_studies.estimates import (
+    FindingFilter,
+    mean_guess_score,
+    mean_score,
+    select_findings,
+)
 from overheard_studies.plan_files import read_panels
-from overheard_studies.study import PanelRun, Paper, Study
+from overheard_studies.runs import StudyRuns
+from overheard_studies.study import Conclusion, PanelRun, Paper, Study, Values
 from overheard_studies.values import Published, ReproducedValue
 
 PUBLISHED = Published("protocols")
@@ -30,7 +40,74 @@ def protocol(
 
     """
     panels = read_panels(paper, partial(_read, paper, scores, better))
-    return Study(name, title, PUBLISHED.differences(paper), panels)
+    keys = tuple(one.key for one in panels)
+    return Study(
+        name,
+        title,
+        PUBLISHED.differences(paper),
+        panels,
+        conclusions=tuple(_conclusions(paper, scores[-1], better, keys)),
+    )
+
+
+MARGIN = 0.05
+"""Largest distance below a published share that counts as reaching it."""
+
+
+def _conclusions(
+    paper: str, score: str, better: Better, keys: tuple[str, ...]
+) -> Iterator[Conclusion]:
+    """Yield that the paper's attack beats the guess, and reaches what the paper publishes."""
+
+    def gains(runs: StudyRuns, values: Values) -> dict[str, Estimate]:
+        sign = 1 if better == "higher" else -1
+        return {key: _gain(runs, key, score, sign) for key in runs.audits}
+
+    def distances(runs: StudyRuns, values: Values) -> dict[str, Estimate]:
+        return {
+            key: convert_estimate(
+                mean_score(runs.audits[key], _first_attack(runs, key), score),
+                1.0,
+                -float(published),
+            )
+            for key in runs.audits
+            if (published := PUBLISHED.number(paper, key)) is not None
+        }
+
+    yield Conclusion(
+        "beats_guess",
+        f"The paper's attack is better than the uniform guess, by {score}.",
+        gains,
+        words="gain over the guess",
+    )
+    if any(PUBLISHED.number(paper, key) is not None for key in keys):
+        yield Conclusion(
+            "as_published",
+            f"The paper's attack reaches the published {score}, within {MARGIN:g}.",
+            distances,
+            margin=-MARGIN,
+            words="less the published",
+        )
+
+
+def _first_attack(runs: StudyRuns, key: str) -> FindingFilter:
+    """Select the findings of the paper's attack, on all rounds together."""
+    plan = runs.plans[key]
+    threat = plan.threats[0]
+    rounds = tuple(range(plan.training.rounds))
+    return FindingFilter(threat.attack_name(threat.attacks[0]), rounds)
+
+
+def _gain(runs: StudyRuns, key: str, name: str, sign: int) -> Estimate:
+    """Return the paper's attack's gain over the uniform guess."""
+    findings = select_findings(runs.audits[key], _first_attack(runs, key))
+    scores = [next(one for one in each.scores if one.name == name) for each in findings]
+    return estimate_gain(
+        np.array([one.value for one in scores]),
+        np.array([one.uninformed[UNIFORM_GUESS] for one in scores]),
+        np.array([each.cell.seed for each in findings]),
+        sign=sign,
+    )
 
 
 def _read(
