@@ -48,7 +48,9 @@ def test_only_the_first_attack_has_a_published_value(
     values: dict[str, ReproducedValue],
 ) -> None:
     published = {
-        name: one.published for name, one in values.items() if one.published is not None
+        name: one.published
+        for name, one in values.items()
+        if one.published is not None and not name.startswith("reading_")
     }
     assert published == {"mnist_attack_1_mean_softmax_top1_all_rounds": 0.9}
 
