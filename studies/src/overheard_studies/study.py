@@ -1,7 +1,7 @@
 """The one kind of study: audits, values read from them, and what follows from the values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -19,8 +19,13 @@ from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER, direction_label, format_number
 from overheard.plans.plan import Plan
 from overheard.report.write import write_report
-from overheard.statistics.estimate import Estimate
-from overheard_studies.pages.experiment_page import ExperimentPage, Holds, PaperStatement
+from overheard.statistics.estimate import FEWEST_RUNS, Estimate
+from overheard_studies.pages.experiment_page import (
+    ExperimentPage,
+    Holds,
+    PaperStatement,
+    State,
+)
 from overheard_studies.portion import ALL, ARM_NOT_SELECTED, NOT_SELECTED, Portion
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
@@ -151,43 +156,87 @@ class Measurement:
 class Conclusion:
     """A statement, and the statistics by which it holds or not.
 
+    It holds if the 95 % intervals of its statistics lie on the statement's side of the margin,
+    it does not if they lie on the other side, and else it is undecided. With fewer runs than
+    `least_runs` it is undecided, whatever the intervals are. A statement that cannot be judged
+    here has a reason in place of statistics.
+
     Args:
         key: its name among those of the study.
         statement: the sentence, such as one of the paper.
-        statistics: returns the statistics by name; a verdict in place of one stands for itself.
+        statistics: returns the statistics by name; a verdict in place of one stands for itself,
+            and None for one that was not measured. None = it cannot be judged here.
         direction: where the interval of a statistic must lie: above the margin, below it, or
             around it. No interval shows that a statistic equals the margin, so "around" holds
             never: it is refuted or undecided.
         margin: what statistics are compared with.
         any_suffices: whether one statistic is enough; otherwise all must comply.
         words: what a single statistic is.
+        audits: names of the audits that it needs; () = all of the study.
+        least_runs: number of seeds that all of these audits must have. Only a statistic that
+            does not come from runs may do with fewer. The runs of a measurement without audits
+            are not counted.
+        reason_not_run: why it cannot be judged here, such as "OpenImages is not here".
 
     """
 
     key: str
     statement: str
-    statistics: Callable[[StudyRuns, Values], Mapping[str, Estimate | Holds | None]]
+    statistics: Callable[[StudyRuns, Values], Mapping[str, Estimate | Holds | None]] | None
     direction: Literal["above", "below", "around"] = "above"
     margin: float = 0.0
     any_suffices: bool = False
     words: str = ""
+    audits: tuple[str, ...] = ()
+    least_runs: int = FEWEST_RUNS
+    reason_not_run: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that it has either statistics or a reason."""
+        if (self.statistics is None) != bool(self.reason_not_run):
+            raise ValueError(f"{self.key}: give either statistics or reason_not_run")
 
     def judge(self, runs: StudyRuns, values: Values) -> PaperStatement:
         """Compare the statistics with the margin."""
+        if self.statistics is None:
+            return self._statement("cannot be run here", self.reason_not_run)
+        names = self.audits or tuple(runs.audits)
+        missing = [name for name in names if name not in runs.audits]
+        if missing:
+            return self._statement("undecided", f"not run: {', '.join(missing)}")
+        count = len(runs.common_seeds(names)) if names else self.least_runs
+        told = f"{count} run{'' if count == 1 else 's'} of {self.least_runs}"
+        if count == 0:
+            return self._statement("undecided", f"{told} that all audits have")
         statistics = self.statistics(runs, values)
         verdicts = {
             name: one if isinstance(one, str) else self._compare(one)
             for name, one in statistics.items()
         }
-        estimates = [one for one in statistics.values() if not isinstance(one, str)]
-        told = (
-            format_estimate(*estimates) if len(estimates) == 1 else group_by_verdict(verdicts)
-        )
-        evidence = f"{self.words}: {told}" if self.words else group_by_verdict(verdicts)
+        evidence = self._describe(statistics, verdicts)
+        if count < self.least_runs:
+            return self._statement("undecided", f"{told}; {evidence}")
         decide = any_holds if self.any_suffices else all_hold
-        return PaperStatement(
-            self.key, self.statement, decide(list(verdicts.values())), evidence
-        )
+        return self._statement(decide(list(verdicts.values())), evidence)
+
+    def _statement(self, state: State, evidence: str) -> PaperStatement:
+        return PaperStatement(self.key, self.statement, state, evidence)
+
+    def _describe(
+        self,
+        statistics: Mapping[str, Estimate | Holds | None],
+        verdicts: Mapping[str, Holds],
+    ) -> str:
+        if not statistics:
+            return "not measured"
+        estimates = [one for one in statistics.values() if not isinstance(one, str)]
+        if self.words and len(estimates) == 1:
+            return f"{self.words}: {format_estimate(*estimates)}"
+        told = {
+            name if isinstance(one, str) else f"{name} {format_estimate(one)}": verdicts[name]
+            for name, one in statistics.items()
+        }
+        return (f"{self.words}: " if self.words else "") + group_by_verdict(told)
 
     def _compare(self, one: Estimate | None) -> Holds:
         above = is_above(one, self.margin)
@@ -275,7 +324,7 @@ class Study:
         pooled: reads the values that need several audits, after those of each.
         figures: draws the page's figures from the audits and the values.
         measurements: what is measured without an audit, after the audits.
-        conclusions: what is concluded once all audits were run, from the seeds that all have.
+        conclusions: what is concluded, each once the audits that it needs were run.
         has_separate_arms: whether the values of an arm need no other arm than the one without
             defenses. Only then some of the arms can be run, see `Portion`.
 
@@ -314,13 +363,16 @@ class Study:
         return PanelRun(runs, key, self.describe(panel.name, run, panel.plan(False) or run))
 
     def conclude(self, runs: StudyRuns, values: Values) -> tuple[PaperStatement, ...]:
-        """Return whether the statements hold; () if an audit or a common seed is missing."""
-        sizes = [self.plans(quick=quick).keys() for quick in (False, True)]
-        if runs.audits.keys() not in sizes:
-            return ()
-        if runs.audits and not runs.common_seeds(runs.audits):
-            return ()
-        return tuple(one.judge(runs, values) for one in self.conclusions)
+        """Return of each statement whether it holds.
+
+        One that names no audits needs all those of the full size, or of a quick run.
+        """
+        full, reduced = (tuple(self.plans(quick=quick)) for quick in (False, True))
+        whole = reduced if runs.audits.keys() == set(reduced) else full
+        return tuple(
+            replace(one, audits=one.audits or whole).judge(runs, values)
+            for one in self.conclusions
+        )
 
     def is_reduced(self, folder: Path, *, quick: bool, portion: Portion = ALL) -> bool:
         """Return whether any audit of a folder was run at a reduced size, or with fewer runs.
@@ -451,12 +503,12 @@ class Paper:
 
 
 def _statement_value(one: PaperStatement) -> ReproducedValue:
-    """Return whether a statement holds: 1 = yes, 0 = no, none = undecided.
+    """Return whether a statement holds: 1 = yes, 0 = no, none = neither.
 
     The published value is 1, as the paper makes the statement.
     """
     words = f"statements of the paper, 1 = holds; “{one.statement}”: {one.holds}: "
-    holds = {"yes": 1.0, "no": 0.0, "undecided": None}[one.holds]
+    holds = {"yes": 1.0, "no": 0.0}.get(one.holds)
     return make_value(f"reading_{one.key}", words + one.evidence, holds, 1.0)
 
 

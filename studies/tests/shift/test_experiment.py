@@ -45,7 +45,7 @@ def test_further_seeds_count_in_a_folder_with_fewer(
         ("figure10", "clients_10"),
     ],
 )
-def test_an_audit_may_be_missing_but_then_no_statement_is_checked(
+def test_an_audit_may_be_missing_but_then_statements_on_it_are_undecided(
     name: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_series(monkeypatch)
@@ -60,7 +60,8 @@ def test_an_audit_may_be_missing_but_then_no_statement_is_checked(
         one for one in whole if not one.startswith(f"{missing}_")
     }
     assert len(list(experiment.figures(runs, values))) == 1
-    assert experiment.conclude(runs, values) == ()
+    for one in experiment.conclude(runs, values):
+        assert (one.holds, one.evidence) == ("undecided", f"not run: {missing}")
 
 
 def test_statements_compare_the_runs_of_seeds_that_all_audits_have(
@@ -80,7 +81,10 @@ def test_statements_compare_the_runs_of_seeds_that_all_audits_have(
     equal = statements({})
     assert len(equal) == 4
     assert statements({"clients_2": (9, 5, 0), "clients_10": (0, 2, 5)}) == equal
-    assert statements({"clients_2": (9,)}) == ()
+    assert all(one.evidence.startswith("2 runs of 5; ") for one in equal)
+    assert {one.evidence for one in statements({"clients_2": (9,)})} == {
+        "0 runs of 5 that all audits have"
+    }
 
 
 def test_the_values_of_one_audit_alone_have_the_names_of_the_whole_experiment(

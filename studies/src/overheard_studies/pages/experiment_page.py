@@ -11,6 +11,9 @@ from overheard.report.template import load_template
 Holds = Literal["yes", "no", "undecided"]
 """Whether a statement of the paper holds by the measured values."""
 
+State = Literal["yes", "no", "undecided", "cannot be run here"]
+"""Whether a statement of the paper holds here, if it can be judged at all."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,13 @@ class PaperStatement:
         key: its name among the statements of one experiment.
         statement: the paper's sentence.
         holds: by the measured values and their intervals.
-        evidence: these values, in words.
+        evidence: these values in words, or why there are none.
 
     """
 
     key: str
     statement: str
-    holds: Holds
+    holds: State
     evidence: str
 
 

@@ -1,0 +1,78 @@
+"""A conclusion is judged from enough runs of the audits that it needs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overheard.findings.audit import Audit
+from overheard.statistics.estimate import Estimate
+from overheard_studies.decaf.setting import DecafBenchmark
+from overheard_studies.reproduce import find_papers
+from overheard_studies.runs import StudyRuns
+from overheard_studies.study import Conclusion, Study
+from studies.tests.test_experiment import counting
+
+ABOVE = Conclusion("above", "It is above 0.3.", lambda *_: {"it": Estimate(0.5, 0.4, 0.6)})
+
+
+def runs_of(study: Study, **seeds: int) -> StudyRuns:
+    """Make finished audits with so many seeds, without findings."""
+    plans = {
+        name: study.plans(quick=False)[name].model_copy(update={"seeds": tuple(range(count))})
+        for name, count in seeds.items()
+    }
+    audits = {
+        name: Audit("", "", (), (), (), (), one.toml(), {}) for name, one in plans.items()
+    }
+    return StudyRuns(audits, plans, Path())
+
+
+@pytest.mark.parametrize(
+    ("seeds", "least", "holds", "told"),
+    [
+        (5, 5, "yes", "yes: it 0.50 (0.40 to 0.60)"),
+        (4, 5, "undecided", "4 runs of 5; yes: it"),
+        (1, 5, "undecided", "1 run of 5; yes: it"),
+        (1, 1, "yes", "yes: it"),
+    ],
+)
+def test_fewer_than_five_runs_decide_nothing(
+    tiny_benchmark: DecafBenchmark, seeds: int, least: int, holds: str, told: str
+) -> None:
+    study = replace(
+        counting(tiny_benchmark), conclusions=(replace(ABOVE, margin=0.3, least_runs=least),)
+    )
+    (one,) = study.conclude(runs_of(study, first=seeds, second=9), ())
+    assert one.holds == holds
+    assert one.evidence.startswith(told)
+
+
+def test_only_the_audits_that_a_conclusion_needs_must_be_there(
+    tiny_benchmark: DecafBenchmark,
+) -> None:
+    needing = (ABOVE, replace(ABOVE, audits=("first",)), replace(ABOVE, audits=("second",)))
+    study = replace(counting(tiny_benchmark), conclusions=needing)
+    of_all, of_first, of_second = study.conclude(runs_of(study, first=5), ())
+    assert of_first.holds == "yes"
+    for one in (of_all, of_second):
+        assert (one.holds, one.evidence) == ("undecided", "not run: second")
+
+
+def test_a_conclusion_that_cannot_be_judged_here_says_why() -> None:
+    told = replace(ABOVE, statistics=None, reason_not_run="the photos are not here")
+    (one,) = Study("table9", "Photos", "", conclusions=(told,)).conclude(
+        StudyRuns({}, {}, Path()), ()
+    )
+    assert (one.holds, one.evidence) == ("cannot be run here", "the photos are not here")
+    for wrong in ({"statistics": None}, {"reason_not_run": "no photos"}):
+        with pytest.raises(ValueError, match="either statistics or"):
+            replace(ABOVE, **wrong)
+
+
+def test_conclusions_of_papers_name_known_audits_and_need_five_runs() -> None:
+    for name, paper in find_papers().items():
+        for study in paper.studies().values():
+            for one in study.conclusions:
+                assert set(one.audits) <= {panel.key for panel in study.panels}
+                assert one.least_runs >= 5 or name == "overheard"
