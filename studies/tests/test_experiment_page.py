@@ -32,10 +32,15 @@ def test_every_name_is_text_with_its_control_characters_spelled_out() -> None:
 
 
 def test_a_statement_of_the_paper_has_measured_evidence() -> None:
-    html = page((PaperStatement("key", "It shows.", "undecided", "by 3"),))
+    html = page((PaperStatement("key", "It shows.", "undecided", "by 3", "above 4"),))
     row = re.search(r"<tr><th[^>]*><bdi>It shows\.</bdi>.*?</tr>", html)
     assert row
-    assert re.findall(r"<bdi>([^<]+)</bdi>", row[0]) == ["It shows.", "undecided", "by 3"]
+    assert re.findall(r"<bdi>([^<]+)</bdi>", row[0]) == [
+        "It shows.",
+        "undecided",
+        "by 3",
+        "above 4",
+    ]
 
 
 def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:

@@ -1,5 +1,6 @@
 """An experiment runs from Python by its name and writes the same files as the command."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
 from overheard_studies import study
 from overheard_studies.decaf.setting import DecafBenchmark
+from overheard_studies.how_run import CHECKOUT, UNCOMMITTED, read_commit
 from overheard_studies.reproduce import reproduce
+from overheard_studies.study import Study
 from overheard_studies.values import load_values
 from studies.tests.test_experiment import RESOURCES, counting
 
@@ -42,8 +45,44 @@ def test_values_of_fewer_seeds_are_not_compared_with_the_paper(
     monkeypatch.setattr(study, "audit", audit)
     monkeypatch.setattr(study, "write_report", lambda *_: None)
     reproduce("a/b", tmp_path, seeds=seeds, resources=RESOURCES)
-    assert load_values(tmp_path).quick == is_reduced
+    stored = load_values(tmp_path)
+    assert stored.quick == is_reduced
+    assert stored.how_run is not None
+    assert stored.how_run.seeds == seeds
+    runs = "1 run" if is_reduced else "2 runs"
+    size = f"2 of 2 audits, 10 clients of 60 examples, 1 round, {runs}"
+    assert stored.how_run.size == size
+    assert f"Size here: <bdi>{size}</bdi>" in (tmp_path / "figures.html").read_text()
     assert ("reduced size" in (tmp_path / "figures.html").read_text()) == is_reduced
+
+
+def test_core_time_adds_up_over_commands(
+    tiny_benchmark: DecafBenchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clock = iter([10.0, 12.0, 3.0, 8.0, None, 9.0])
+    empty = Study("empty", "Nothing", "None.")
+    monkeypatch.setattr(module, "find_study", {"a/b": empty}.get)
+    monkeypatch.setattr(study, "core_seconds", lambda: next(clock))
+    spent = list[float | None]()
+    for _ in range(3):
+        reproduce("a/b", tmp_path, resources=RESOURCES)
+        how_run = load_values(tmp_path).how_run
+        spent.append(None if how_run is None else how_run.core_seconds)
+    # 2 seconds, and 5 more; the third command cannot tell.
+    assert spent == [2.0, 7.0, None]
+
+
+def test_what_cannot_be_run_here_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    photos = Study("photos", "Photos", "None.", reason_not_run="OpenImages is not here")
+    monkeypatch.setattr(module, "find_study", {"a/b": photos}.get)
+    with pytest.raises(PlanError, match="cannot be run here: OpenImages"):
+        reproduce("a/b", tmp_path)
+
+
+def test_the_commit_is_that_of_a_checkout_alone(tmp_path: Path):
+    assert read_commit(tmp_path) == ""
+    if (CHECKOUT / ".git").exists():
+        assert re.fullmatch(rf"[0-9a-f]{{40}}({UNCOMMITTED})?", read_commit(CHECKOUT))
 
 
 def test_an_unknown_experiment_is_refused_with_the_known_ones(tmp_path: Path):

@@ -1,9 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from overheard.core.errors import OutputError
+from overheard_studies.how_run import CHECKOUT, HowRun
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.values import ReproducedValue, StoredValues, load_values, write_values
 
 VALUES = (
@@ -17,6 +20,19 @@ STORED = StoredValues("table3", True, "The data are ours.", VALUES)
 def test_values_read_back_as_they_were_written(tmp_path: Path) -> None:
     write_values(STORED, tmp_path)
     assert load_values(tmp_path) == STORED
+
+
+def test_how_it_was_run_and_what_follows_read_back(tmp_path: Path) -> None:
+    how_run = HowRun("0" * 40, "2026-11-27", (0, 1), "1 of 2 audits", "cpu, float32", None)
+    statement = PaperStatement("it", "It leaks.", "yes", "0.5 (0.4 to 0.6)", "above 0")
+    stored = replace(STORED, how_run=how_run, conclusions=(statement,))
+    write_values(stored, tmp_path)
+    assert load_values(tmp_path) == stored
+
+
+def test_every_stored_file_of_the_checkout_loads() -> None:
+    for path in (CHECKOUT / "studies" / "reproduced").glob("*/figures.json"):
+        assert load_values(path.parent).values
 
 
 def test_the_file_has_the_setting_once_and_an_entry_per_value(tmp_path: Path) -> None:

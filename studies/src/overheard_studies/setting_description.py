@@ -1,5 +1,7 @@
 """A description of what a value was measured on."""
 
+from collections.abc import Collection, Sequence
+
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_field import plugin_label
 
@@ -53,8 +55,26 @@ def describe_setting(name: str, run: Plan, full: Plan, word: str = "clients") ->
     )
 
 
+def describe_size(plans: Collection[Plan]) -> str:
+    """Describe the smallest and the largest size of one or more audits."""
+    return (
+        f"{_count([plan.data.clients for plan in plans], 'client')} of "
+        f"{_count([size for plan in plans for size in plan.data.sizes], 'example')}, "
+        f"{_count([plan.training.rounds for plan in plans], 'round')}, "
+        f"{_count([len(plan.seeds) for plan in plans], 'run')}"
+    )
+
+
 def _sizes(plan: Plan) -> str:
-    smallest, largest = plan.data.sizes
+    return _range(plan.data.sizes)
+
+
+def _count(numbers: Sequence[int], noun: str) -> str:
+    return f"{_range(numbers)} {noun}{'' if max(numbers) == 1 else 's'}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    smallest, largest = min(numbers), max(numbers)
     return str(smallest) if smallest == largest else f"{smallest} to {largest}"
 
 

@@ -1,12 +1,13 @@
 """The one kind of study: audits, values read from them, and what follows from the values."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, final
 
+from overheard.auditing.audited_run import core_seconds
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
@@ -20,6 +21,7 @@ from overheard.findings.number_format import BARE_NUMBER, direction_label, forma
 from overheard.plans.plan import Plan
 from overheard.report.write import write_report
 from overheard.statistics.estimate import FEWEST_RUNS, Estimate
+from overheard_studies.how_run import describe_run
 from overheard_studies.pages.experiment_page import (
     ExperimentPage,
     Holds,
@@ -30,7 +32,13 @@ from overheard_studies.portion import ALL, ARM_NOT_SELECTED, NOT_SELECTED, Porti
 from overheard_studies.runs import StudyRuns
 from overheard_studies.setting_description import describe_setting
 from overheard_studies.values import CONTENT as KEPT
-from overheard_studies.values import ReproducedValue, StoredValues, make_value, write_values
+from overheard_studies.values import (
+    ReproducedValue,
+    StoredValues,
+    load_values,
+    make_value,
+    write_values,
+)
 
 PAGE_FILE = "figures.html"
 """File name of the page that a study writes into its folder."""
@@ -146,7 +154,7 @@ class Measurement:
                 return kept.values
         values = tuple(self.measure(run))
         kept = StoredValues(self.key, run.quick, size, values)
-        text = KEPT.dump_json(kept, indent=1, by_alias=True).decode()
+        text = KEPT.dump_json(kept, indent=1, by_alias=True, exclude_defaults=True).decode()
         write_text(path, text, inside=run.folder)
         return values
 
@@ -220,7 +228,14 @@ class Conclusion:
         return self._statement(decide(list(verdicts.values())), evidence)
 
     def _statement(self, state: State, evidence: str) -> PaperStatement:
-        return PaperStatement(self.key, self.statement, state, evidence)
+        condition = "" if self.statistics is None else self.condition
+        return PaperStatement(self.key, self.statement, state, evidence, condition)
+
+    @property
+    def condition(self) -> str:
+        """Where the statistics must lie, in words."""
+        some = "at least one " if self.any_suffices else ""
+        return f"{some}{self.direction} {format_number(self.margin)}"
 
     def _describe(
         self,
@@ -327,6 +342,10 @@ class Study:
         conclusions: what is concluded, each once the audits that it needs were run.
         has_separate_arms: whether the values of an arm need no other arm than the one without
             defenses. Only then some of the arms can be run, see `Portion`.
+        paper_size: the size in the paper, such as "53 users, 200 rounds".
+        is_paper_size: whether the full size here is that of the paper.
+        hours: core hours that the rest takes, which was not run; 0 = not known.
+        reason_not_run: why it cannot be run here, such as "OpenImages is not here".
 
     """
 
@@ -340,6 +359,10 @@ class Study:
     measurements: tuple[Measurement, ...] = ()
     conclusions: tuple[Conclusion, ...] = ()
     has_separate_arms: bool = False
+    paper_size: str = ""
+    is_paper_size: bool = False
+    hours: float = 0.0
+    reason_not_run: str = ""
 
     def plans(self, *, quick: bool) -> Mapping[str, Plan]:
         """Return the plans to run, by sub-folder; with `quick`, plans that run in minutes."""
@@ -420,8 +443,11 @@ class Study:
                 kept.
 
         """
+        if self.reason_not_run:
+            raise PlanError(f"{self.name} cannot be run here: {self.reason_not_run}")
         if portion.arms and not self.has_separate_arms:
             raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
+        begun = core_seconds()
         all_plans = self.plans(quick=quick)
         measurements = [
             one for one in self.measurements if not portion.only or one.key in portion.only
@@ -464,6 +490,13 @@ class Study:
             *_not_selected(plans, all_plans),
         )
         is_reduced = self.is_reduced(folder, quick=quick, portion=of_audits or ALL)
+        how_run = describe_run(
+            [plans[name] for name in audits],
+            portion.seeds if measurements else (),
+            self._describe_portion(audits, all_plans, measurements),
+            resources.device,
+            _spent(folder, begun),
+        )
         page = ExperimentPage(
             self.name,
             self.title,
@@ -473,10 +506,43 @@ class Study:
             _value_tables(values),
             tuple(audits),
             is_reduced,
+            how_run.facts(self.paper_size),
         )
         write_text(folder / PAGE_FILE, page.html(), inside=folder)
-        write_values(StoredValues(self.name, is_reduced, self.differences, values), folder)
+        stored = StoredValues(
+            self.name, is_reduced, self.differences, values, how_run, statements
+        )
+        write_values(stored, folder)
         return values
+
+    def _describe_portion(
+        self,
+        audits: Collection[str],
+        all_plans: Collection[str],
+        measurements: Collection[Measurement],
+    ) -> str:
+        return ", ".join(
+            f"{len(run)} of {len(whole)} {what}"
+            for what, run, whole in (
+                ("audits", audits, all_plans),
+                ("measurements", measurements, self.measurements),
+            )
+            if whole
+        )
+
+
+def _spent(folder: Path, begun: float | None) -> float | None:
+    """Return the CPU seconds since `begun`, and those of earlier commands in a folder."""
+    now, earlier = core_seconds(), 0.0
+    if now is None or begun is None:
+        return None
+    try:
+        how_run = load_values(folder).how_run
+    except OutputError:
+        how_run = None  # The first command, or the file is damaged and will be replaced.
+    if how_run is not None and how_run.core_seconds is not None:
+        earlier = how_run.core_seconds
+    return round(earlier + now - begun, 1)
 
 
 @final

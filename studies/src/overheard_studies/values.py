@@ -19,6 +19,8 @@ from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER, format_number
 from overheard.statistics.estimate import Estimate
+from overheard_studies.how_run import HowRun
+from overheard_studies.pages.experiment_page import PaperStatement
 
 VALUES_FILE = "figures.json"
 
@@ -77,6 +79,8 @@ class StoredValues:
             compared with the paper.
         differences: how the setting differs from the paper's.
         values: the values, in the order of the study.
+        how_run: how they were measured; None = not known.
+        conclusions: what the study concluded from them.
 
     """
 
@@ -84,6 +88,8 @@ class StoredValues:
     quick: bool
     differences: str
     values: tuple[ReproducedValue, ...]
+    how_run: HowRun | None = None
+    conclusions: tuple[PaperStatement, ...] = ()
 
 
 CONTENT = TypeAdapter(StoredValues)
@@ -97,8 +103,8 @@ def write_values(stored: StoredValues, folder: Path) -> Path:
 
     """
     path = folder / VALUES_FILE
-    text = CONTENT.dump_json(stored, indent=2, by_alias=True).decode() + "\n"
-    write_text(path, text, inside=folder)
+    text = CONTENT.dump_json(stored, indent=2, by_alias=True, exclude_defaults=True).decode()
+    write_text(path, text + "\n", inside=folder)
     return path
 
 

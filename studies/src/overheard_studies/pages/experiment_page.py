@@ -1,7 +1,7 @@
 """The page of a reproduced paper experiment, which works offline."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 from overheard.drawing.figures import ReportFigure, ReportTable
@@ -25,6 +25,7 @@ class PaperStatement:
         statement: the paper's sentence.
         holds: by the measured values and their intervals.
         evidence: these values in words, or why there are none.
+        condition: where the values must lie, such as "above 0.5"; "" = the evidence says it.
 
     """
 
@@ -32,6 +33,7 @@ class PaperStatement:
     statement: str
     holds: State
     evidence: str
+    condition: str = ""
 
 
 @final
@@ -49,6 +51,7 @@ class ExperimentPage:
         numbers: each value with the published one, one table per run.
         audits: sub-folders with a report each.
         quick: whether the experiment was run at a reduced size or with fewer seeds.
+        facts: how it was run, such as its commit.
 
     """
 
@@ -60,6 +63,7 @@ class ExperimentPage:
     numbers: Sequence[ReportTable]
     audits: Sequence[str]
     quick: bool
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     def html(self) -> str:
         """Return the page; all names are escaped, control characters included."""
@@ -72,16 +76,22 @@ class ExperimentPage:
             numbers=self.numbers,
             audits=[make_printable(name) for name in self.audits],
             quick=self.quick,
+            facts={name: make_printable(fact) for name, fact in self.facts.items()},
         )
 
 
 def _statements_table(readings: Sequence[PaperStatement]) -> ReportTable:
     return ReportTable(
         "The paper’s statements, compared with the measured values",
-        ("The paper says", "Does it hold here?", "Evidence"),
+        ("The paper says", "Does it hold here?", "Evidence", "It must lie"),
         tuple(
-            (make_printable(one.statement), one.holds, make_printable(one.evidence))
+            (
+                make_printable(one.statement),
+                one.holds,
+                make_printable(one.evidence),
+                one.condition,
+            )
             for one in readings
         ),
-        3,
+        4,
     )
