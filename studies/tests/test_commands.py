@@ -54,6 +54,7 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
         (("shift/figure5", "--arm", "no defense"), "leave out --arm"),
         (("--report", "--quick"), "--report runs nothing"),
         (("--report", "--runs", "1"), "--report runs nothing"),
+        (("--all", "--markdown", "a.md"), "--markdown belongs to --report"),
         (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),
     ],
 )
@@ -70,22 +71,39 @@ def test_all_runs_what_it_can_names_the_rest_and_writes_the_page(
 ):
     ran = list[str]()
 
-    def reproduce(name: str, folder: Path, *, quick: bool, rerun: bool, **rest: object) -> None:
-        assert rerun
+    def reproduce(name: str, folder: Path, *, quick: bool, **rest: object) -> None:
         if name == "decaf/table4":
             raise DataError("there are no clothes")
         ran.append(name)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_values(StoredValues(name, quick, "", ()), folder)
 
     monkeypatch.setattr(commands, "reproduce", reproduce)
-    said = overheard("reproduce", "--all", "--quick", "--rerun", "--out", tmp_path)
+    said = overheard("reproduce", "--all", "--quick", "--out", tmp_path)
     assert said.code == 0
     assert "decaf/table3" in ran
     assert "decaf/table4 was left out: there are no clothes" in said.err
     assert "Left out: 1 of " in said.out
     assert (tmp_path / "index.html").exists()
     assert overheard("reproduce", "--report", "--out", tmp_path).code == 0
+
+    # What is stored is not run again, unless seeds or a rerun are asked for.
+    every = list(ran)
+    ran.clear()
+    said = overheard("reproduce", "--all", "--quick", "--out", tmp_path)
+    assert "Experiments to run: 1" in said.out
+    assert ran == []
+    overheard("reproduce", "--all", "--quick", "--rerun", "--out", tmp_path)
+    assert ran == every
+
+
+def test_the_conclusions_are_written_to_a_file(overheard: Command, tmp_path: Path):
+    path = tmp_path / "conclusions.md"
+    said = overheard("reproduce", "--report", "--out", tmp_path, "--markdown", path)
+    assert said.code == 0
+    assert "shift/figure6: undecided" in said.out
+    assert "shift: experiments 8, run 0, holds here 0" in said.out
+    assert "| shift/figure5 | " in path.read_text("utf-8")
 
 
 def test_prints_reproduced_and_published_values(capsys):

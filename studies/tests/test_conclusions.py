@@ -7,10 +7,15 @@ import pytest
 
 from overheard.findings.audit import Audit
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusions import conclusions_page, judge_stored, of_papers
 from overheard_studies.decaf.setting import DecafBenchmark
+from overheard_studies.experiments import StoredExperiment, load_experiments
+from overheard_studies.how_run import CHECKOUT, HowRun
+from overheard_studies.pages.experiment_page import PaperStatement
 from overheard_studies.reproduce import find_papers
 from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Conclusion, Study
+from overheard_studies.values import StoredValues
 from studies.tests.test_experiment import counting
 
 ABOVE = Conclusion("above", "It is above 0.3.", lambda *_: {"it": Estimate(0.5, 0.4, 0.6)})
@@ -68,6 +73,45 @@ def test_a_conclusion_that_cannot_be_judged_here_says_why() -> None:
     for wrong in ({"statistics": None}, {"reason_not_run": "no photos"}):
         with pytest.raises(ValueError, match="either statistics or"):
             replace(ABOVE, **wrong)
+
+
+def stored(study: Study, *statements: PaperStatement) -> StoredExperiment:
+    how_run = HowRun("a" * 40 + "-dirty", "2026-11-27", (), "1 audit", "cpu, float32", 7200.0)
+    values = StoredValues("figure5", False, "", (), how_run, statements)
+    return StoredExperiment("shift/figure5", study, values)
+
+
+def test_a_stored_conclusion_counts_only_as_it_is_stated_now() -> None:
+    study = Study("figure5", "A figure", "", conclusions=(ABOVE,), hours=3.0)
+    found = PaperStatement("above", ABOVE.statement, "yes", "it is 0.5", ABOVE.condition)
+    assert list(judge_stored(stored(study, found))) == [found]
+    for changed in (
+        replace(found, statement="It is below."),
+        replace(found, condition="below 0"),
+        replace(found, key="other"),
+    ):
+        (one,) = judge_stored(stored(study, changed))
+        assert (one.holds, one.evidence.partition(":")[0]) == ("undecided", "not judged")
+    (one,) = judge_stored(StoredExperiment("shift/figure5", study, None))
+    assert (one.holds, one.evidence) == ("undecided", "not run: 3 core hours")
+
+
+def test_the_page_of_conclusions_counts_them_by_paper() -> None:
+    photos = replace(ABOVE, key="b", statistics=None, reason_not_run="no [photos] | here")
+    study = Study("figure5", "A figure", "", conclusions=(ABOVE, photos), hours=3.0)
+    found = PaperStatement("above", ABOVE.statement, "no", "it is 0.1", ABOVE.condition)
+    lines = conclusions_page([stored(study, found)]).splitlines()
+    # Of one experiment, which was run, one conclusion does not hold and one cannot be judged.
+    assert "| shift | 1 | 1 | 0 | 1 | 0 | 1 | 2.0 | 3.0 |" in lines
+    told = "does not hold here | it is 0.1 | above 0 | own size | aaaaaaaa-dirty |"
+    assert any(line.endswith(told) for line in lines)
+    assert any(r"cannot be run here | no \[photos\] \| here |" in line for line in lines)
+
+
+def test_the_page_of_the_checkout_is_that_of_its_stored_values() -> None:
+    experiments = of_papers(load_experiments(CHECKOUT / "studies" / "reproduced"))
+    page = (CHECKOUT / "studies" / "conclusions.md").read_text("utf-8")
+    assert page == conclusions_page(experiments), "run the command that the page names"
 
 
 def test_conclusions_of_papers_name_known_audits_and_need_five_runs() -> None:

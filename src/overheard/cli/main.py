@@ -218,9 +218,17 @@ def reproduce(
     report: Annotated[
         bool,
         typer.Option(
-            "--report", help="Run nothing; write the page of all experiments that were run."
+            "--report",
+            help="Run nothing; write the page of all experiments that were run, and print "
+            "which conclusions of the papers hold.",
         ),
     ] = False,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", help="With --report: write the conclusions to this file, too."
+        ),
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Run a reduced size, which takes minutes on two cores."),
@@ -241,9 +249,11 @@ def reproduce(
 
     Writes figures.json, figures.html and the reports of the underlying audits
     to the output folder. To resume an interrupted run, run the same command
-    again. `--all` runs every experiment into a sub-folder of the output folder;
-    `--all` and `--report` write index.html there, with all values beside the
-    published ones. The experiments are a package of their own: in a checkout,
+    again. `--all` runs every experiment into a sub-folder of the output folder,
+    except those that are stored there at this size, and first says how many core
+    hours are known to be needed. `--all` and `--report` write index.html there,
+    with all values beside the published ones, and print which conclusions of
+    the papers hold. The experiments are a package of their own: in a checkout,
     `pip install ./studies` installs it.
 
     \b
@@ -257,6 +267,8 @@ def reproduce(
     """  # noqa: D301 - a backspace tells click to keep the lines
     if [experiment is not None, all_of_them, report].count(True) != 1:
         raise UsageError("Give one experiment, or --all, or --report.")
+    if markdown is not None and not report:
+        raise UsageError("--markdown belongs to --report.")
     if report and (quick or rerun or seed is not None or runs is not None):
         raise UsageError(
             "--report runs nothing: leave out --quick, --runs, --seed and --rerun."
@@ -278,7 +290,7 @@ def reproduce(
             experiment, out, quick, only or (), arm or (), seeds, rerun, resources, quiet
         )
     elif report:
-        studies.write_report_of_all(out, quiet)
+        studies.write_report_of_all(out, markdown, quiet)
     else:
         studies.reproduce_all(out, quick, seeds, rerun, resources, quiet)
 

@@ -45,8 +45,8 @@ class Studies(Protocol):
     ) -> None:
         """Run all experiments in turn, and write their page."""
 
-    def write_report_of_all(self, out: Path | None, quiet: bool) -> None:
-        """Write the page of all experiments that were run."""
+    def write_report_of_all(self, out: Path | None, markdown: Path | None, quiet: bool) -> None:
+        """Write the page of all experiments that were run, and print all conclusions."""
 
 
 def find_studies() -> Studies:

@@ -12,7 +12,16 @@ from overheard.auditing.inputs import Resources
 from overheard.cli.list_entries import ListEntry
 from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
-from overheard_studies.overview import all_experiments, experiment_folder, write_overview
+from overheard.disk.writing import write_text
+from overheard_studies.conclusions import (
+    STATES,
+    conclusion_counts,
+    conclusions_page,
+    judge_stored,
+    of_papers,
+)
+from overheard_studies.experiments import StoredExperiment, experiment_folder, load_experiments
+from overheard_studies.overview import write_overview
 from overheard_studies.reproduce import find_papers, find_study, reproduce
 from overheard_studies.study import PAGE_FILE, Study
 from overheard_studies.values import ReproducedValue
@@ -79,9 +88,18 @@ def reproduce_all(
 ) -> None:
     """Run all experiments in turn, and write their page.
 
-    One that fails, such as for lack of data, is named and left out.
+    One that is stored at this size is skipped, unless seeds or `rerun` are given. One that
+    fails, such as for lack of data, is named and left out.
     """
-    folder, names, failed = out or FOLDER, [name for name, _ in all_experiments()], 0
+    folder, failed = out or FOLDER, 0
+    experiments = list(load_experiments(folder, (quick,)))
+    if not (seeds or rerun):
+        experiments = [one for one in experiments if not one.is_complete(quick=quick)]
+    names = [one.name for one in experiments if not one.study.reason_not_run]
+    if not quiet:
+        hours = sum(one.study.hours for one in experiments if not quick)
+        known = f"; core hours, as far as they are known: {hours:g}" if hours else ""
+        Console().print(Text(f"Experiments to run: {len(names)}{known}"))
     for name in names:
         try:
             with progress_bar(Console(stderr=True), quiet) as on_step:
@@ -100,13 +118,20 @@ def reproduce_all(
         else:
             if not quiet:
                 Console().print(Text(f"{name}: done"))
-    write_report_of_all(folder, quiet)
+    write_report_of_all(folder, None, quiet)
     if failed and not quiet:
         Console().print(Text(f"Left out: {failed} of {len(names)}, see above."))
 
 
-def write_report_of_all(out: Path | None, quiet: bool) -> None:
-    """Write the page of all experiments that were run."""
+def write_report_of_all(out: Path | None, markdown: Path | None, quiet: bool) -> None:
+    """Write the page of all experiments that were run, and print the conclusions of all papers.
+
+    Args:
+        out: folder of the experiments; None = the usual one.
+        markdown: file to which the conclusions are written, too; None = to none.
+        quiet: whether to print nothing.
+
+    """
     folder = out or FOLDER
     if not folder.is_dir():
         raise OutputError(
@@ -114,8 +139,27 @@ def write_report_of_all(out: Path | None, quiet: bool) -> None:
             "reproduce decaf/table3 --quick`"
         )
     path = write_overview(folder)
+    experiments = of_papers(load_experiments(folder))
+    if markdown is not None:
+        write_text(markdown, conclusions_page(experiments), inside=markdown.parent)
     if not quiet:
+        print_conclusions(experiments, Console())
         Console().print(Text(f"The page: {path}", style="bold"))
+
+
+def print_conclusions(experiments: Sequence[StoredExperiment], console: Console) -> None:
+    """Print each conclusion, whether it holds and by what, and the counts by paper."""
+    for one in experiments:
+        for each in judge_stored(one):
+            console.print(Text(f"{one.name}: {STATES[each.holds]}", style="bold"))
+            console.print(Text(f"  {each.statement}\n  {each.evidence}"))
+    counts = conclusion_counts(experiments)
+    for paper, *cells in counts.rows:
+        told = [
+            f"{name.lower()} {cell}"
+            for name, cell in zip(counts.headers[1:], cells, strict=True)
+        ]
+        console.print(Text(f"{paper}: {', '.join(told)}"))
 
 
 def print_reproduction(

@@ -19,6 +19,9 @@ CHECKOUT = Path(__file__).parents[3]
 UNCOMMITTED = "-dirty"
 """End of a commit's hash if files of the checkout were changed since."""
 
+SHORT_COMMIT = 8
+"""Characters of a hash that tables show."""
+
 SECONDS_OF_AN_HOUR = 3600.0
 
 
@@ -43,6 +46,12 @@ class HowRun:
     size: str
     device: str
     core_seconds: float | None
+
+    @property
+    def short_commit(self) -> str:
+        """The first characters of the commit."""
+        dirty = UNCOMMITTED if self.commit.endswith(UNCOMMITTED) else ""
+        return self.commit[:SHORT_COMMIT] + dirty
 
     def facts(self, paper_size: str) -> Mapping[str, str]:
         """Return all that is known, in words, with the size in the paper."""

@@ -1,7 +1,7 @@
 """One page of all reproduced experiments of a folder, beside the published values."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,11 +12,11 @@ from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import BARE_NUMBER
 from overheard.statistics.estimate import Estimate
+from overheard_studies.conclusions import conclusion_counts, conclusions_table, of_papers
+from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.pages.published_chart import PublishedPoint, published_chart
 from overheard_studies.pages.reproductions_page import ExperimentSummary, reproductions_page
-from overheard_studies.reproduce import find_papers
-from overheard_studies.study import LEFT_OUT, PAGE_FILE, Study
-from overheard_studies.values import VALUES_FILE, ReproducedValue, StoredValues, load_values
+from overheard_studies.values import ReproducedValue, StoredValues
 
 OVERVIEW_FILE = "index.html"
 
@@ -34,18 +34,6 @@ Comparison = Literal[
 
 COMPARED: tuple[Comparison, ...] = ("reproduced", "stronger here", "weaker here", "differs")
 """The comparisons of values that can be compared."""
-
-
-def all_experiments() -> Iterator[tuple[str, Study]]:
-    """Yield every experiment with its name on the command line, such as "decaf/table3"."""
-    for paper, library in find_papers().items():
-        for name, experiment in library.studies().items():
-            yield f"{paper}/{name}", experiment
-
-
-def experiment_folder(name: str, *, quick: bool) -> str:
-    """Return the name of the folder of an experiment, such as "decaf-table3-quick"."""
-    return name.replace("/", "-") + ("-quick" if quick else "")
 
 
 def compare_value(one: ReproducedValue, *, quick: bool) -> Comparison:
@@ -88,56 +76,46 @@ def write_overview(folder: Path) -> Path:
 def overview_page(folder: Path) -> str:
     """Return the page of all experiments that were run into sub-folders of this one.
 
-    Where an experiment was run at its full size and at a reduced size, the full one counts.
-
     Raises:
         OutputError: if a file with values is damaged.
 
     """
-    summaries, rows = list[ExperimentSummary](), list[tuple[str, ...]]()
-    for name, experiment in all_experiments():
-        stored, link = None, ""
-        for quick in (True, False):
-            place = experiment_folder(name, quick=quick)
-            if (folder / place / VALUES_FILE).exists():
-                stored = load_values(folder / place)
-                link = f"{place}/{PAGE_FILE}" if (folder / place / PAGE_FILE).exists() else ""
-        summaries.append(_summary(name, experiment, stored, link))
-        rows.append(_count_row(name, experiment, stored))
+    experiments = list(load_experiments(folder))
+    repeated = of_papers(experiments)
     headers = ("Experiment", "Shows", "Size", "Values", *(one.capitalize() for one in COMPARED))
-    counts = ReportTable("Experiments and their values", headers, tuple(rows), 3)
-    return reproductions_page(counts, summaries)
+    rows = tuple(map(_count_row, experiments))
+    counts = ReportTable("Experiments and their values", headers, rows, 3)
+    return reproductions_page(
+        counts,
+        conclusion_counts(repeated),
+        conclusions_table(repeated),
+        [_summary(one) for one in experiments],
+    )
 
 
-def _summary(
-    name: str, experiment: Study, stored: StoredValues | None, link: str
-) -> ExperimentSummary:
+def _summary(one: StoredExperiment) -> ExperimentSummary:
+    title, stored = one.study.title, one.stored
     if stored is None:
-        return ExperimentSummary(name, experiment.title, "", "", None, None)
+        return ExperimentSummary(one.name, title, "", "", None, None)
     return ExperimentSummary(
-        name,
-        experiment.title,
-        stored.differences,
-        link,
-        _chart(name, stored.values),
-        _values_table(name, stored),
-    )
-
-
-def _count_row(name: str, experiment: Study, stored: StoredValues | None) -> tuple[str, ...]:
-    title = make_printable(experiment.title)
-    if stored is None:
-        return (name, title, "not run", *("" for _ in range(1 + len(COMPARED))))
-    counts = Counter(compare_value(one, quick=stored.quick) for one in stored.values)
-    is_part = any(one.value is None and one.name.endswith(LEFT_OUT) for one in stored.values)
-    size = "reduced" if stored.quick else "part" if is_part else "full"
-    return (
-        name,
+        one.name,
         title,
-        size,
-        str(sum(one.value is not None for one in stored.values)),
-        *(str(counts[one]) for one in COMPARED),
+        stored.differences,
+        one.link,
+        _chart(one.name, stored.values),
+        _values_table(one.name, stored),
+        {} if one.how_run is None else one.how_run.facts(one.study.paper_size),
     )
+
+
+def _count_row(one: StoredExperiment) -> tuple[str, ...]:
+    start = (one.name, make_printable(one.study.title), make_printable(one.size))
+    if one.stored is None:
+        return (*start, *("" for _ in range(1 + len(COMPARED))))
+    values, quick = one.stored.values, one.stored.quick
+    counts = Counter(compare_value(each, quick=quick) for each in values)
+    measured = sum(each.value is not None for each in values)
+    return (*start, str(measured), *(str(counts[each]) for each in COMPARED))
 
 
 def _chart(name: str, values: Sequence[ReproducedValue]) -> Markup | None:

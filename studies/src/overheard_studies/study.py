@@ -228,14 +228,15 @@ class Conclusion:
         return self._statement(decide(list(verdicts.values())), evidence)
 
     def _statement(self, state: State, evidence: str) -> PaperStatement:
-        condition = "" if self.statistics is None else self.condition
-        return PaperStatement(self.key, self.statement, state, evidence, condition)
+        return PaperStatement(self.key, self.statement, state, evidence, self.condition)
 
     @property
     def condition(self) -> str:
-        """Where the statistics must lie, in words."""
+        """Where the statistics must lie, in words; "" if there are none."""
+        if self.statistics is None:
+            return ""
         some = "at least one " if self.any_suffices else ""
-        return f"{some}{self.direction} {format_number(self.margin)}"
+        return f"{some}{self.direction} {self.margin:g}"
 
     def _describe(
         self,

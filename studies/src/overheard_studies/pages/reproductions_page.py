@@ -1,7 +1,7 @@
 """The page of all reproduced experiments of a folder, which works offline."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import final
 
 from markupsafe import Markup
@@ -23,6 +23,7 @@ class ExperimentSummary:
         link: path of its own page, relative to this one; "" = there is none.
         chart: its values beside the published ones; None if none can be compared.
         values: each value, with the published one and how they compare; None = it was not run.
+        facts: how it was run, such as its commit.
 
     """
 
@@ -32,18 +33,28 @@ class ExperimentSummary:
     link: str
     chart: Markup | None
     values: ReportTable | None
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def reproductions_page(counts: ReportTable, experiments: Sequence[ExperimentSummary]) -> str:
+def reproductions_page(
+    counts: ReportTable,
+    conclusion_counts: ReportTable,
+    conclusions: ReportTable,
+    experiments: Sequence[ExperimentSummary],
+) -> str:
     """Return the page; all names are escaped, control characters included.
 
     Args:
         counts: how many values of each experiment were reproduced.
+        conclusion_counts: how many conclusions of each paper hold here.
+        conclusions: the conclusions of all papers.
         experiments: the experiments, in the order of the table.
 
     """
     return load_template("reproductions_page.html.j2", "overheard_studies.pages").render(
         counts=counts,
+        conclusion_counts=conclusion_counts,
+        conclusions=conclusions,
         experiments=[
             {
                 "name": make_printable(one.name),
@@ -52,6 +63,7 @@ def reproductions_page(counts: ReportTable, experiments: Sequence[ExperimentSumm
                 "link": one.link,
                 "chart": one.chart,
                 "values": one.values,
+                "facts": {name: make_printable(fact) for name, fact in one.facts.items()},
             }
             for one in experiments
         ],

@@ -1,0 +1,181 @@
+"""The conclusions of all papers: what each says, and whether it holds here."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+from overheard.drawing.figures import ReportTable
+from overheard.findings.names import make_printable
+from overheard.findings.number_format import format_number
+from overheard_studies.experiments import StoredExperiment
+from overheard_studies.measurements import paper as measurements
+from overheard_studies.pages.experiment_page import PaperStatement, State
+from overheard_studies.study import Conclusion
+
+STATES: dict[State, str] = {
+    "yes": "holds here",
+    "no": "does not hold here",
+    "undecided": "undecided",
+    "cannot be run here": "cannot be run here",
+}
+
+HEAD = """\
+# Conclusions of the papers
+
+Look up here what the papers say, and whether it holds in the runs of this repository. A command
+writes this page from the stored values:
+
+```sh
+overheard reproduce --report --out studies/reproduced --markdown studies/conclusions.md
+```
+
+Each conclusion was stated as code: a statistic, the side of a margin on which it must lie, and
+the audits. It holds here if the 95 % interval over at least five runs lies on the paper's side
+of the margin. It does not hold here if the interval lies on the other side. Otherwise it is
+undecided. The size says how much was run: "full" is the paper's size, "own size" a smaller one.
+A commit that ends with "-dirty" was changed before the run.
+"""
+
+
+def of_papers(experiments: Iterable[StoredExperiment]) -> list[StoredExperiment]:
+    """Return the experiments that repeat a paper."""
+    return [
+        one for one in experiments if not one.name.startswith(f"{measurements.PAPER.name}/")
+    ]
+
+
+def judge_stored(one: StoredExperiment) -> Iterator[PaperStatement]:
+    """Yield all conclusions of an experiment, as the stored values judge them.
+
+    A conclusion that was changed after it was stored is undecided.
+    """
+    stored = {} if one.stored is None else {each.key: each for each in one.stored.conclusions}
+    for conclusion in one.study.conclusions:
+        reason = conclusion.reason_not_run or one.study.reason_not_run
+        found = stored.get(conclusion.key)
+        if reason:
+            yield _statement(conclusion, "cannot be run here", reason)
+        elif one.stored is None:
+            yield _statement(conclusion, "undecided", one.size)
+        elif found is None or not _is_same(found, conclusion):
+            told = "not judged: its values were stored before it was stated so"
+            yield _statement(conclusion, "undecided", told)
+        else:
+            yield found
+
+
+def _is_same(found: PaperStatement, conclusion: Conclusion) -> bool:
+    stated = (conclusion.statement, conclusion.condition)
+    return (found.statement, found.condition) == stated
+
+
+def _statement(conclusion: Conclusion, state: State, evidence: str) -> PaperStatement:
+    return PaperStatement(
+        conclusion.key, conclusion.statement, state, evidence, conclusion.condition
+    )
+
+
+def conclusions_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
+    """Return a row for each conclusion of the experiments."""
+    return ReportTable(
+        "Conclusions of the papers",
+        (
+            "Experiment",
+            "The paper says",
+            "State",
+            "Statistic with 95 % interval",
+            "It must lie",
+            "Size",
+            "Commit",
+        ),
+        tuple(
+            (
+                one.name,
+                make_printable(each.statement),
+                STATES[each.holds],
+                make_printable(each.evidence),
+                each.condition,
+                one.size.partition(";")[0].partition(":")[0],
+                "" if one.how_run is None else make_printable(one.how_run.short_commit),
+            )
+            for one in experiments
+            for each in judge_stored(one)
+        ),
+        7,
+    )
+
+
+def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
+    """Return how many conclusions of each paper hold here, and the core hours."""
+    rows = list[tuple[str, ...]]()
+    for paper, group in groupby(experiments, key=lambda one: one.name.partition("/")[0]):
+        those = list(group)
+        counts = Counter(each.holds for one in those for each in judge_stored(one))
+        rows.append(
+            (
+                paper,
+                str(len(those)),
+                str(sum(one.stored is not None for one in those)),
+                *(str(counts[state]) for state in STATES),
+                format_number(sum(one.hours_spent for one in those)),
+                format_number(sum(one.study.hours for one in those)),
+            )
+        )
+    headers = (
+        "Paper",
+        "Experiments",
+        "Run",
+        *(state.capitalize() for state in STATES.values()),
+        "Core hours spent",
+        "Core hours not run",
+    )
+    return ReportTable("Conclusions by paper", headers, tuple(rows), 1)
+
+
+def sizes_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
+    """Return the size of each experiment here, beside that in the paper."""
+    headers = ("Experiment", "Run", "Size here", "Size in the paper", "Run on")
+    return ReportTable(
+        "Sizes",
+        headers,
+        tuple(
+            (
+                one.name,
+                make_printable(one.size),
+                "" if one.how_run is None else make_printable(one.how_run.size),
+                make_printable(one.study.paper_size),
+                ""
+                if one.how_run is None
+                else make_printable(f"{one.how_run.date}, {one.how_run.device}"),
+            )
+            for one in experiments
+        ),
+        5,
+    )
+
+
+def conclusions_page(experiments: Sequence[StoredExperiment]) -> str:
+    """Return the page of all conclusions, in Markdown."""
+    parts = [
+        HEAD,
+        "## By paper\n",
+        _markdown(conclusion_counts(experiments)),
+        "## Conclusions\n",
+        _markdown(conclusions_table(experiments)),
+        "## Sizes\n",
+        _markdown(sizes_table(experiments)),
+    ]
+    return "\n".join(parts)
+
+
+def _markdown(table: ReportTable) -> str:
+    lines = [table.headers, tuple("---" for _ in table.headers), *table.rows]
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    escaped = escape(" ".join(text.split()), quote=False)
+    for mark in "\\|*_`[]":
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped
