@@ -11,7 +11,7 @@ from overheard_studies.conclusions import conclusions_page, judge_stored, of_pap
 from overheard_studies.decaf.setting import DecafBenchmark
 from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.how_run import CHECKOUT, HowRun
-from overheard_studies.pages.experiment_page import PaperStatement
+from overheard_studies.pages.experiment_page import PaperStatement, State
 from overheard_studies.reproduce import find_papers
 from overheard_studies.runs import StudyRuns
 from overheard_studies.study import Conclusion, Study
@@ -81,19 +81,41 @@ def stored(study: Study, *statements: PaperStatement) -> StoredExperiment:
     return StoredExperiment("shift/figure5", study, values)
 
 
+def told(one: StoredExperiment) -> PaperStatement:
+    ((_, statement),) = judge_stored(one)
+    return statement
+
+
 def test_a_stored_conclusion_counts_only_as_it_is_stated_now() -> None:
     study = Study("figure5", "A figure", "", conclusions=(ABOVE,), hours=3.0)
     found = PaperStatement("above", ABOVE.statement, "yes", "it is 0.5", ABOVE.condition)
-    assert list(judge_stored(stored(study, found))) == [found]
+    assert told(stored(study, found)) == found
     for changed in (
         replace(found, statement="It is below."),
         replace(found, condition="below 0"),
         replace(found, key="other"),
     ):
-        (one,) = judge_stored(stored(study, changed))
+        one = told(stored(study, changed))
         assert (one.holds, one.evidence.partition(":")[0]) == ("undecided", "not judged")
-    (one,) = judge_stored(StoredExperiment("shift/figure5", study, None))
+    one = told(StoredExperiment("shift/figure5", study, None))
     assert (one.holds, one.evidence) == ("undecided", "not run: 3 core hours")
+
+
+def test_a_quick_run_counts_where_only_that_decides() -> None:
+    study = Study("figure5", "A figure", "", conclusions=(ABOVE,))
+    full, quick = (
+        PaperStatement("above", ABOVE.statement, "undecided", words, ABOVE.condition)
+        for words in ("1 run of 5", "6 runs")
+    )
+
+    def both(*of_full: PaperStatement, holds: State) -> PaperStatement:
+        of_quick = stored(study, replace(quick, holds=holds))
+        return told(replace(stored(study, *of_full), quick_run=of_quick))
+
+    assert both(full, holds="no").evidence == "6 runs"
+    assert both(holds="undecided").evidence == "6 runs"
+    assert both(full, holds="undecided") == full
+    assert both(replace(full, holds="yes"), holds="no").holds == "yes"
 
 
 def test_the_page_of_conclusions_counts_them_by_paper() -> None:
@@ -103,8 +125,9 @@ def test_the_page_of_conclusions_counts_them_by_paper() -> None:
     lines = conclusions_page([stored(study, found)]).splitlines()
     # Of one experiment, which was run, one conclusion does not hold and one cannot be judged.
     assert "| shift | 1 | 1 | 0 | 1 | 0 | 1 | 2.0 | 3.0 |" in lines
-    told = "does not hold here | it is 0.1 | above 0 | own size | aaaaaaaa-dirty |"
-    assert any(line.endswith(told) for line in lines)
+    size = "own size; not run: 3 core hours (1 audit), commit aaaaaaaa-dirty"
+    row = f"does not hold here | it is 0.1 | above 0 | {size} |"
+    assert any(line.endswith(row) for line in lines)
     assert any(r"cannot be run here | no \[photos\] \| here |" in line for line in lines)
 
 

@@ -20,7 +20,13 @@ from overheard_studies.conclusions import (
     judge_stored,
     of_papers,
 )
-from overheard_studies.experiments import StoredExperiment, experiment_folder, load_experiments
+from overheard_studies.experiments import (
+    StoredExperiment,
+    all_experiments,
+    experiment_folder,
+    load_experiment,
+    load_experiments,
+)
 from overheard_studies.overview import write_overview
 from overheard_studies.reproduce import find_papers, find_study, reproduce
 from overheard_studies.study import PAGE_FILE, Study
@@ -92,7 +98,9 @@ def reproduce_all(
     fails, such as for lack of data, is named and left out.
     """
     folder, failed = out or FOLDER, 0
-    experiments = list(load_experiments(folder, (quick,)))
+    experiments = [
+        load_experiment(name, study, folder, quick=quick) for name, study in all_experiments()
+    ]
     if not (seeds or rerun):
         experiments = [one for one in experiments if not one.is_complete(quick=quick)]
     names = [one.name for one in experiments if not one.study.reason_not_run]
@@ -150,7 +158,7 @@ def write_report_of_all(out: Path | None, markdown: Path | None, quiet: bool) ->
 def print_conclusions(experiments: Sequence[StoredExperiment], console: Console) -> None:
     """Print each conclusion, whether it holds and by what, and the counts by paper."""
     for one in experiments:
-        for each in judge_stored(one):
+        for _, each in judge_stored(one):
             console.print(Text(f"{one.name}: {STATES[each.holds]}", style="bold"))
             console.print(Text(f"  {each.statement}\n  {each.evidence}"))
     counts = conclusion_counts(experiments)

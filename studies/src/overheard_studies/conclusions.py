@@ -45,34 +45,35 @@ def of_papers(experiments: Iterable[StoredExperiment]) -> list[StoredExperiment]
     ]
 
 
-def judge_stored(one: StoredExperiment) -> Iterator[PaperStatement]:
-    """Yield all conclusions of an experiment, as the stored values judge them.
+def judge_stored(one: StoredExperiment) -> Iterator[tuple[StoredExperiment, PaperStatement]]:
+    """Yield each conclusion of an experiment, as stored values judge it, with their run.
 
-    A conclusion that was changed after it was stored is undecided.
+    The run of the full size counts, and that by `--quick` where only that one decides. A
+    conclusion that was changed after it was stored is undecided.
     """
-    stored = {} if one.stored is None else {each.key: each for each in one.stored.conclusions}
+    runs = [run for run in (one, one.quick_run) if run is not None]
     for conclusion in one.study.conclusions:
-        reason = conclusion.reason_not_run or one.study.reason_not_run
-        found = stored.get(conclusion.key)
-        if reason:
-            yield _statement(conclusion, "cannot be run here", reason)
-        elif one.stored is None:
-            yield _statement(conclusion, "undecided", one.size)
-        elif found is None or not _is_same(found, conclusion):
-            told = "not judged: its values were stored before it was stated so"
-            yield _statement(conclusion, "undecided", told)
-        else:
-            yield found
+        found = [(run, told) for run in runs if (told := _find(run, conclusion)) is not None]
+        decided = [pair for pair in found if pair[1].holds in ("yes", "no")]
+        yield next(iter([*decided, *found]), (one, _not_judged(one, conclusion)))
 
 
-def _is_same(found: PaperStatement, conclusion: Conclusion) -> bool:
-    stated = (conclusion.statement, conclusion.condition)
-    return (found.statement, found.condition) == stated
+def _find(run: StoredExperiment, conclusion: Conclusion) -> PaperStatement | None:
+    stated = (conclusion.key, conclusion.statement, conclusion.condition)
+    stored = () if run.stored is None else run.stored.conclusions
+    same = [one for one in stored if (one.key, one.statement, one.condition) == stated]
+    return same[0] if same else None
 
 
-def _statement(conclusion: Conclusion, state: State, evidence: str) -> PaperStatement:
+def _not_judged(one: StoredExperiment, conclusion: Conclusion) -> PaperStatement:
+    reason = conclusion.reason_not_run or one.study.reason_not_run
+    told = "not judged: its values were stored before it was stated so"
     return PaperStatement(
-        conclusion.key, conclusion.statement, state, evidence, conclusion.condition
+        conclusion.key,
+        conclusion.statement,
+        "cannot be run here" if reason else "undecided",
+        reason or (one.size if one.stored is None else told),
+        conclusion.condition,
     )
 
 
@@ -86,8 +87,7 @@ def conclusions_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
             "State",
             "Statistic with 95 % interval",
             "It must lie",
-            "Size",
-            "Commit",
+            "Size and commit",
         ),
         tuple(
             (
@@ -96,14 +96,19 @@ def conclusions_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
                 STATES[each.holds],
                 make_printable(each.evidence),
                 each.condition,
-                one.size.partition(";")[0].partition(":")[0],
-                "" if one.how_run is None else make_printable(one.how_run.short_commit),
+                make_printable(_origin(run)),
             )
             for one in experiments
-            for each in judge_stored(one)
+            for run, each in judge_stored(one)
         ),
-        7,
+        6,
     )
+
+
+def _origin(run: StoredExperiment) -> str:
+    if run.how_run is None:
+        return run.size
+    return f"{run.size} ({run.how_run.size}), commit {run.how_run.short_commit}"
 
 
 def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
@@ -111,7 +116,7 @@ def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
     rows = list[tuple[str, ...]]()
     for paper, group in groupby(experiments, key=lambda one: one.name.partition("/")[0]):
         those = list(group)
-        counts = Counter(each.holds for one in those for each in judge_stored(one))
+        counts = Counter(each.holds for one in those for _, each in judge_stored(one))
         rows.append(
             (
                 paper,

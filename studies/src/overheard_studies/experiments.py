@@ -1,7 +1,7 @@
 """All experiments, and what a folder stores of each."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -21,6 +21,7 @@ class StoredExperiment:
         study: the experiment.
         stored: its values; None = it was not run.
         link: path of its own page below the folder; "" = there is none.
+        quick_run: what is stored of a run by `--quick`, if this is the full size.
 
     """
 
@@ -28,6 +29,7 @@ class StoredExperiment:
     study: Study
     stored: StoredValues | None
     link: str = ""
+    quick_run: "StoredExperiment | None" = None
 
     @property
     def size(self) -> str:
@@ -61,7 +63,8 @@ class StoredExperiment:
     def hours_spent(self) -> float:
         """Core hours that its values took, as far as that is known."""
         spent = None if self.how_run is None else self.how_run.core_seconds
-        return (spent or 0.0) / SECONDS_OF_AN_HOUR
+        of_quick_run = 0.0 if self.quick_run is None else self.quick_run.hours_spent
+        return (spent or 0.0) / SECONDS_OF_AN_HOUR + of_quick_run
 
 
 def all_experiments() -> Iterator[tuple[str, Study]]:
@@ -76,26 +79,35 @@ def experiment_folder(name: str, *, quick: bool) -> str:
     return name.replace("/", "-") + ("-quick" if quick else "")
 
 
-def load_experiments(
-    folder: Path, sizes: Sequence[bool] = (False, True)
-) -> Iterator[StoredExperiment]:
+def load_experiment(name: str, study: Study, folder: Path, *, quick: bool) -> StoredExperiment:
+    """Return an experiment with what a sub-folder of this one stores of it, at one size.
+
+    Raises:
+        OutputError: if the file with values is damaged.
+
+    """
+    place = experiment_folder(name, quick=quick)
+    if not (folder / place / VALUES_FILE).exists():
+        return StoredExperiment(name, study, None)
+    link = f"{place}/{PAGE_FILE}" if (folder / place / PAGE_FILE).exists() else ""
+    return StoredExperiment(name, study, load_values(folder / place), link)
+
+
+def load_experiments(folder: Path) -> Iterator[StoredExperiment]:
     """Yield every experiment with what sub-folders of this one store of it.
 
-    Args:
-        folder: the folder.
-        sizes: False for the full size, True for that of a quick run. The first one counts
-            that is stored.
+    Where it was run at its full size and by `--quick`, it is the one of the full size, with the
+    other one as its `quick_run`.
 
     Raises:
         OutputError: if a file with values is damaged.
 
     """
     for name, study in all_experiments():
-        for quick in sizes:
-            place = experiment_folder(name, quick=quick)
-            if (folder / place / VALUES_FILE).exists():
-                link = f"{place}/{PAGE_FILE}" if (folder / place / PAGE_FILE).exists() else ""
-                yield StoredExperiment(name, study, load_values(folder / place), link)
-                break
+        full, short = (
+            load_experiment(name, study, folder, quick=quick) for quick in (False, True)
+        )
+        if full.stored is None:
+            yield short
         else:
-            yield StoredExperiment(name, study, None)
+            yield replace(full, quick_run=None if short.stored is None else short)
