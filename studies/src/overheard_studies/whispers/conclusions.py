@@ -124,6 +124,7 @@ def _conclusion(
     compare: Compare,
     above: float | None = None,
     below: float | None = None,
+    audits: tuple[str, ...] = (),
 ) -> Conclusion:
     margin = above if below is None else below
     assert margin is not None, key
@@ -133,6 +134,7 @@ def _conclusion(
         lambda runs, values: compare(Distances(runs, methods)),
         "above" if below is None else "below",
         margin,
+        audits=audits,
     )
 
 
@@ -171,6 +173,7 @@ def closest(
             f"by {', '.join(scores)}.",
             partial(compare, key),
             below=0.0,
+            audits=(key,),
         )
 
 
@@ -205,6 +208,7 @@ def of_table(
             f"{AS_CLOSE:g}.",
             partial(surplus, key),
             below=AS_CLOSE,
+            audits=(key,),
         )
     yield _conclusion(
         methods,

@@ -59,6 +59,11 @@ from overheard_studies.whispers.setting import (
     noise_deviation,
 )
 
+PAPER_SIZE = "1,200 virtual clients of 3,000 to 5,000 examples; no rounds and no recipe stated"
+
+HOURS_PER_AUDIT = 0.4
+"""Core hours of five runs of one audit without noise, or of one arm with noise."""
+
 
 def read_published_rows(table: str, scenario: str) -> Mapping[str, Mapping[str, float]]:
     """Return the distances of each attack in one scenario, by its name; empty if none."""
@@ -128,6 +133,8 @@ def table(
                 is_skewed=any(isinstance(one.split, Dirichlet) for one in scenarios),
             )
         ),
+        paper_size=PAPER_SIZE,
+        hours=HOURS_PER_AUDIT * len(scenarios),
     )
 
 
@@ -209,6 +216,8 @@ def defended(
             )
         ),
         has_separate_arms=True,
+        paper_size=PAPER_SIZE,
+        hours=HOURS_PER_AUDIT * (1 + len(epsilons)),
     )
 
 
@@ -254,6 +263,8 @@ def lines(
         conclusions=tuple(
             closest(methods, {one.key: one.name for one in scenarios}, ("l1",), arm)
         ),
+        paper_size=PAPER_SIZE,
+        hours=HOURS_PER_AUDIT * len(scenarios),
     )
 
 
@@ -319,6 +330,8 @@ def sizes(
                 SIZE_METHODS["doubling"],
             )
         ),
+        paper_size="clients of 2,000 to 200 examples",
+        hours=0.1 * len(examples),
     )
 
 
