@@ -169,7 +169,7 @@ def closest(
         yield _conclusion(
             methods,
             f"closest_{key}",
-            f"{name}: the paper's attack is closer to the true shares than all three rivals, "
+            f"{name}: the paper's attack is closer to the true shares than its rivals, "
             f"by {', '.join(scores)}.",
             partial(compare, key),
             below=0.0,
