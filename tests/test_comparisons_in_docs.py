@@ -469,10 +469,6 @@ COMPARISONS = (
 )
 
 OTHERS = (
-    "`source_accuracy`: the share of records for which the right client",
-    "`source_top3`: the share for which it is among the three highest",
-    "`source_calibration_error`: how far the highest probability is from",
-    "With a small rate the update is nearly the sum of the gradients of the records",
     "An epoch has `batches` steps for every client",
     "Wrong shares* is the part of a client's data",
     "For a model that learns alone in batches of 32, an exchange has most",
