@@ -88,7 +88,8 @@ def whitened_layers() -> Study:
     return _study(
         "whitened_layers",
         "Membership in an LSTM, a transformer and its adapters",
-        "All attacks know the same; rates were chosen on another seed.",
+        "All attacks have the same knowledge. The learning rate of each network was chosen on "
+        "another seed.",
         _read_membership,
     )
 

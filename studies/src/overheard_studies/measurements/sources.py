@@ -32,7 +32,8 @@ def source_inference() -> Study:
     return Study(
         "source_inference",
         "Which client holds a record, by every attack",
-        "It repeats no paper. All attacks have their defaults.",
+        "It repeats no paper. All attacks have their defaults and the same knowledge. Settings "
+        "were chosen on other seeds.",
         panels,
         describe_plan,
         measurements=(Measurement("seconds", partial(_measure_seconds, panels[0])),),
