@@ -65,6 +65,12 @@ def test_lists_numbers_of_records_and_nothing_else_of_them(
     ]
 
 
+def test_refuses_a_rate_that_is_no_number(audit: Path, overheard: Command) -> None:
+    said = overheard("records", audit, "--attack", "lira", "--rate", "nan")
+    assert said.code == 2
+    assert "give a share, such as 0.1" in said.err
+
+
 def test_names_what_is_missing(audit: Path, overheard: Command) -> None:
     said = overheard("records", audit, "--attack", "rmia")
     assert_user_error(said, "no scored claim of 'rmia'", "name an attack of the audit's plan")

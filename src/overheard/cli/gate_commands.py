@@ -1,6 +1,7 @@
 """The commands that read findings: `check`, `compare` and `records`."""
 
 from dataclasses import asdict, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -221,6 +222,8 @@ def records(
     from overheard.questions.membership.statistics.exposed_records import find_exposed_records
     from overheard.report.release.released_findings import read_claims
 
+    if isnan(rate):
+        raise UsageError("--rate is no number: give a share, such as 0.1")
     path = findings_path(findings)
     claims = [
         one
