@@ -75,6 +75,16 @@ def test_inputs_that_stay_the_same_are_kept_once() -> None:
     torch.testing.assert_close(found.slopes[0], slopes.mean(0).squeeze(1))
 
 
+def test_parts_whose_inputs_stay_the_same_join_parts_whose_inputs_change() -> None:
+    inputs, slopes = draws(0, (2, 5, 1, 4), (2, 5, 1, 3))
+    moving = at_points([LayerGradients(*one) for one in zip(inputs, slopes, strict=True)])
+    still = at_points([LayerGradients(inputs[0], one) for one in slopes])
+    both = joined([moving, still])
+    (matrix,) = draws(1, (3, 4))
+    expected = torch.cat((moving.products(matrix), still.products(matrix)))
+    torch.testing.assert_close(both.products(matrix), expected)
+
+
 def test_positions_are_summed() -> None:
     inputs, slopes = draws(0, (5, 2, 4), (5, 2, 3))
     found = at_points([LayerGradients(inputs, slopes)])

@@ -275,9 +275,15 @@ def joined(parts: Sequence[RecordGradients]) -> RecordGradients:
             if isinstance(one, (DenseGradients, SummedGradients))
         ]
         return SummedGradients(torch.cat(summed))
+    # Inputs that stay the same are kept once, which may be so in some parts alone.
+    count = max(len(one.inputs) for one in dense)
+    inputs, slopes = (
+        [part * (count // len(part)) for part in parts_of]
+        for parts_of in ([one.inputs for one in dense], [one.slopes for one in dense])
+    )
     return DenseGradients(
-        tuple(torch.cat(points) for points in zip(*(one.inputs for one in dense), strict=True)),
-        tuple(torch.cat(points) for points in zip(*(one.slopes for one in dense), strict=True)),
+        tuple(torch.cat(points) for points in zip(*inputs, strict=True)),
+        tuple(torch.cat(points) for points in zip(*slopes, strict=True)),
     )
 
 
