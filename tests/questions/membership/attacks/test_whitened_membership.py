@@ -3,12 +3,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from overheard.core.custom_code.attack_claims import make_claims
 from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.view import View
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
@@ -63,19 +65,28 @@ def test_the_order_of_candidates_does_not_matter(by_heart) -> None:
     torch.testing.assert_close(moved, plain[order], rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("factor", [0.0, 1e20, float("nan")])
-def test_an_update_that_tells_nothing_gives_all_records_one_finite_score(
-    by_heart, factor
-) -> None:
+def view_with_updates_times(run, factor: float) -> View:
     changed = change_updates(
-        by_heart.transcript.messages,
+        run.transcript.messages,
         lambda update: {"delta": {n: factor * w for n, w in update.delta.items()}},
         [client(0)],
     )
-    view = Transcript(changed).seen_by(SERVER)
+    return Transcript(changed).seen_by(SERVER)
+
+
+def test_an_update_of_zeros_gives_all_records_one_finite_score(by_heart) -> None:
+    view = view_with_updates_times(by_heart, 0.0)
     scores = ATTACK.infer(view, [client(0)], by_heart.knowledge, Seed(0))[client(0)].scores
     assert scores.isfinite().all()
     assert len(scores.unique()) == 1
+
+
+@pytest.mark.parametrize("factor", [1e20, float("nan")])
+def test_an_update_of_no_trained_model_is_refused_and_others_are_read(by_heart, factor) -> None:
+    view, targets = view_with_updates_times(by_heart, factor), [client(0), client(1)]
+    made = make_claims(ATTACK, view, targets, by_heart.knowledge, Seed(0))
+    assert made.claims.keys() == {client(1)}
+    assert "numbers beyond 1e+12" in made.problems[client(0)]
 
 
 def test_the_steps_of_an_adaptive_optimizer_are_undone(by_heart) -> None:

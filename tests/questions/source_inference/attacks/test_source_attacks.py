@@ -95,6 +95,14 @@ def test_an_update_of_nearly_zero_does_not_hide_the_records_of_others(factor: fl
     assert float(held[:, -1].mean()) < 0.3
 
 
+def test_updates_of_no_trained_model_are_refused_if_fewer_than_two_others_are_left() -> None:
+    view = RUN.transcript.seen_by(SERVER)
+    one_broken = claim_of(WhitenedSource(), scaled(view, {"": 1e20}, RUN.targets[:1]))
+    assert one_broken.clients == tuple(RUN.targets)
+    with pytest.raises(NeedsError, match="fewer than two sent an update without"):
+        claim_of(WhitenedSource(), scaled(view, {"": 1e20}, RUN.targets[1:]))
+
+
 def test_a_layer_that_no_client_changes_hides_no_record() -> None:
     view = RUN.transcript.seen_by(SERVER)
     frozen = scaled(view, {"2.weight": 0.0, "2.bias": 0.0}, RUN.targets)

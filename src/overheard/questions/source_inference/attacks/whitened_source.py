@@ -25,7 +25,11 @@ from overheard.questions.source_inference.estimators.observed_rounds import (
     stated_examples,
 )
 from overheard.questions.source_inference.estimators.source_mixture import fit_source_odds
-from overheard.simulation.gradient_evidence import compute_gradient_evidence
+from overheard.simulation.gradient_evidence import (
+    LARGEST_CHANGE,
+    compute_gradient_evidence,
+    is_diverged,
+)
 
 
 @final
@@ -70,11 +74,24 @@ class WhitenedSource(Attack[RecordSources]):
         """Claim the probabilities of the fitted mixture.
 
         Raises:
-            NeedsError: if there are fewer than two targets, or sizes are needed and hidden.
+            NeedsError: if there are fewer than two targets, if fewer than two sent an update of
+                a trained model, or if sizes are needed and hidden.
 
         """
         prior = self._prior(view, targets)
         senders = rounds_to_read(view, targets, self.most_rounds)
+        readable = {
+            sender
+            for number, sent in senders.items()
+            for sender in sent
+            if not is_diverged(view.updates(sender)[number].delta)
+        }
+        if len(readable) < 2:
+            raise NeedsError(
+                f"{self.name} compares clients, and fewer than two sent an update without "
+                f"numbers beyond {LARGEST_CHANGE:g}: see whether training diverged, or whether "
+                "updates were recorded as they were sent"
+            )
         shape = len(targets), len(candidate_records(knowledge))
         fits, strengths = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
         for number, found in compute_gradient_evidence(view, knowledge, senders).items():
