@@ -277,13 +277,11 @@ def joined(parts: Sequence[RecordGradients]) -> RecordGradients:
         return SummedGradients(torch.cat(summed))
     # Inputs that stay the same are kept once, which may be so in some parts alone.
     count = max(len(one.inputs) for one in dense)
-    inputs, slopes = (
-        [part * (count // len(part)) for part in parts_of]
-        for parts_of in ([one.inputs for one in dense], [one.slopes for one in dense])
-    )
+    all_inputs = [one.inputs * (count // len(one.inputs)) for one in dense]
+    all_slopes = [one.slopes * (count // len(one.slopes)) for one in dense]
     return DenseGradients(
-        tuple(torch.cat(points) for points in zip(*inputs, strict=True)),
-        tuple(torch.cat(points) for points in zip(*slopes, strict=True)),
+        tuple(torch.cat(points) for points in zip(*all_inputs, strict=True)),
+        tuple(torch.cat(points) for points in zip(*all_slopes, strict=True)),
     )
 
 
