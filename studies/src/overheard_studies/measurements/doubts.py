@@ -196,6 +196,7 @@ def label_share_doubts(runs: int = RUNS) -> Study:
                 partial(_coverage, "clean"),
                 "around",
                 0.9,
+                tolerance=0.05,
                 words="mean coverage over runs",
             ),
         ),

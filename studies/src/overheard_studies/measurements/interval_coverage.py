@@ -143,6 +143,7 @@ def label_share_intervals() -> Study:
                 partial(_coverage, auxiliary),
                 "around",
                 0.9,
+                tolerance=0.05,
                 words="mean coverage over runs",
             )
             for auxiliary in AUXILIARY
