@@ -1,5 +1,6 @@
 """The evidence of candidate records in updates."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,14 @@ from torch import nn
 
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
+from overheard.core.examples import Examples
+from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Message, Update
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.learning.layer_gradients import LayerGradients, LayerNames
+from overheard.questions.membership import checks
 from overheard.questions.membership.checks import (
     EXAMPLES_PER_CLIENT,
     simulate_membership,
@@ -26,10 +31,30 @@ from overheard.simulation.gradient_evidence import (
 CLIENTS = [client(number) for number in range(4)]
 
 
+def with_noise(transcript: Transcript, deviation: float, seed: int) -> Transcript:
+    """Return the transcript with normal noise in every update."""
+    generator = torch.Generator().manual_seed(seed)
+    messages = list(transcript.messages)
+    for place, one in enumerate(messages):
+        if isinstance(one.body, Update):
+            delta = {
+                name: part + deviation * torch.randn(part.shape, generator=generator)
+                for name, part in one.body.delta.items()
+            }
+            messages[place] = replace(one, body=replace(one.body, delta=delta))
+    return Transcript(tuple(messages))
+
+
 def evidence(*, memorised: bool, senders=CLIENTS, **known: object) -> GradientEvidence:
     run = simulate_membership(memorised=memorised)
-    view = run.transcript.seen_by(SERVER)
     knowledge = replace(run.knowledge, **known)
+    return evidence_in(run.transcript, knowledge, senders)
+
+
+def evidence_in(
+    transcript: Transcript, knowledge: Knowledge, senders: Sequence[Party]
+) -> GradientEvidence:
+    view = transcript.seen_by(SERVER)
     found = compute_gradient_evidence(view, knowledge, {0: senders, 1: senders})
     return GradientEvidence(
         sum(one.fit for one in found.values()), sum(one.strength for one in found.values())
@@ -52,6 +77,28 @@ def test_members_rank_above_records_of_no_client_with_and_without_auxiliary_exam
 def test_records_that_nobody_trained_on_rank_by_chance() -> None:
     # 80 members and 100 non-members: one standard error is about 0.04.
     assert mean_auc(evidence(memorised=False)) == pytest.approx(0.5, abs=0.13)
+
+
+def test_where_noise_is_most_of_an_update_simulated_clients_show_its_way(monkeypatch) -> None:
+    def learnable(count: int, seed: Seed) -> Examples:
+        inputs = torch.randn(count, 20, generator=seed.generator())
+        return Examples(inputs, inputs[:, :4].argmax(1))
+
+    monkeypatch.setattr(checks, "examples", learnable)
+    run = simulate_membership.__wrapped__(memorised=True)
+
+    def mean_noisy_auc() -> float:
+        knowledge = replace(
+            run.knowledge, compute=ComputeSettings(cache=MemoryTensorCache(), workers=1)
+        )
+        noisy = (with_noise(run.transcript, 1.0, seed) for seed in range(2))
+        found = [mean_auc(evidence_in(one, knowledge, CLIENTS)) for one in noisy]
+        return sum(found) / len(found)
+
+    shown = mean_noisy_auc()
+    monkeypatch.setattr(gradient_evidence, "DOMINANT_NOISE", float("inf"))
+    hidden = mean_noisy_auc()
+    assert shown > hidden + 0.005
 
 
 def test_each_sender_is_read_by_itself_and_the_cohort_is_one() -> None:

@@ -17,11 +17,14 @@ from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Weights
 from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
 from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.layer_gradients import Gradients, LayerNames, layer_gradients
 from overheard.learning.threads import single_thread
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job, TensorBundle
 from overheard.simulation.cache_keys import broadcast_key, combined_key, network_text
 from overheard.simulation.cached_jobs import (
@@ -59,6 +62,14 @@ LARGEST_CHANGE = 1e12
 
 NEGLIGIBLE_NOISE = 0.05
 """Noise below this share of the square of a layer's update is left in."""
+
+DOMINANT_NOISE = 0.8
+"""Noise above this share of the square of an update hides the way. The way of simulated clients
+is taken then. On the tuning seeds 900 to 905, with local DP, that is .02 of AUC better after
+ten epochs, and .004 after one. With less noise the update itself is the better guide."""
+
+SIMULATED_CLIENTS = 8
+"""Their mean way is taken. With one client the AUC is .003 smaller."""
 
 MAX_PASS_BYTES = 2**28
 """The most memory for the inputs and slopes of the records of one pass."""
@@ -106,7 +117,8 @@ def compute_gradient_evidence(
     sender's model, as its update shows it. The covariance of the update comes of the gradients
     of auxiliary and candidate records together, or of candidates alone, so members and
     non-members are treated alike. It is diagonal in the eigenvectors of its Kronecker factors.
-    Nothing is trained, and results are cached.
+    Nothing is trained but `SIMULATED_CLIENTS` on auxiliary examples where noise is most of an
+    update: they show the way then. Results are cached.
 
     Args:
         view: provides broadcasts and updates; a sender may be `COHORT`.
@@ -187,9 +199,11 @@ def _evidence_of_round(
         knowledge.build_model,
         knowledge.recipe,
         knowledge.compute.job_device,
+        _examples_of(view, number, senders),
+        knowledge.compute.seed,
     )
     common = combined_key(
-        f"gradient evidence {job.candidates} {knowledge.recipe!r}",
+        f"gradient evidence {job.candidates} {knowledge.recipe!r} {job.examples} {job.seed!r}",
         network_text(fresh_model(knowledge.build_model, knowledge.compute.seed)),
         *shared.known.tensors(),
         *[flatten_weights(delta) for delta in deltas],
@@ -211,6 +225,13 @@ def _evidence_of_round(
     return GradientEvidence(results[0]["fit"], results[0]["strength"])
 
 
+def _examples_of(view: View, number: int, senders: Sequence[Party]) -> int | None:
+    """Return the median of the example counts that these senders report; None = none does."""
+    updates = (view.updates(sender)[number] for sender in senders)
+    reported = [one.examples for one in updates if one.examples]
+    return int(torch.tensor(reported).median()) if reported else None
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class EvidenceJob(Job):
@@ -226,6 +247,8 @@ class EvidenceJob(Job):
         build_model: builds the architecture.
         recipe: the clients' training recipe.
         device: the device to compute on.
+        examples: number of examples of a simulated client; None = half of the auxiliary ones.
+        seed: the seed of simulated clients.
 
     """
 
@@ -234,6 +257,8 @@ class EvidenceJob(Job):
     build_model: BuildModel
     recipe: Recipe
     device: str
+    examples: int | None
+    seed: Seed
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Compute on one core, so that the bits do not depend on the machine."""
@@ -266,6 +291,8 @@ class _RecordsOfRound:
         self._job, self._tensors = job, tensors
         self._start = unpack_broadcast(tensors)
         self._records = unpack_examples(tensors, "records")
+        self._has_auxiliary = len(self._records) > job.candidates + 1
+        self._simulated: Weights | None = None
         self._layers, self._passes = self._plan_passes()
         # Axes and mean squares of the gradients at the broadcast.
         self._at_start = dict[LayerNames, tuple[Axes, Tensor]]()
@@ -275,7 +302,8 @@ class _RecordsOfRound:
 
     def evidence(self, update: Weights) -> Evidence:
         """Return the evidence of all records in one update, from all layers."""
-        way = self._without_noise(update)
+        is_hidden = self._has_auxiliary and self._is_way_hidden(update)
+        way = self._simulated_way() if is_hidden else self._without_noise(update)
         points = [
             {name: one + part * way[name] for name, one in self._start.items()}
             for part in PATH_POINTS
@@ -286,7 +314,9 @@ class _RecordsOfRound:
             if self._job.recipe.optimizer != "sgd":
                 matrix = matrix * self._step_scale(gradients)
             axes, rotated = self._whitened(gradients)
-            parts.append(evidence_of(rotated, axes.rotate(matrix)).standardised())
+            found = evidence_of(rotated, axes.rotate(matrix))
+            # Where noise is most of the covariance, the latter needs no correction.
+            parts.append(found if is_hidden else found.standardised())
         total = Evidence(
             torch.stack([one.fit for one in parts]).sum(0),
             torch.stack([one.strength for one in parts]).sum(0),
@@ -313,6 +343,49 @@ class _RecordsOfRound:
         rows = torch.arange(len(records), device=device)
         parts = torch.split(rows, max(1, MAX_PASS_BYTES // bytes_each))
         return layers, [records.take(part) for part in parts]
+
+    def _is_way_hidden(self, update: Weights) -> bool:
+        """Return whether noise is most of an update.
+
+        A defense adds the same noise to all layers, so the noise is the least that one shows.
+        Where gradients fit a layer's update badly, the rest looks like noise too.
+        """
+        found = (
+            entry_variances(moments, axes.rotate(names.matrix_of(update)))
+            for names, (axes, moments) in self._at_start.items()
+        )
+        count = sum(one.numel() for one in update.values())
+        squares = sum(float(one.square().sum()) for one in update.values())
+        return min(one.noise for one in found) * count > DOMINANT_NOISE * squares
+
+    def _simulated_way(self) -> Weights:
+        """Return the mean change by the training of simulated clients on auxiliary examples."""
+        if self._simulated is None:
+            job, auxiliary = self._job, len(self._records) - self._job.candidates
+            size = min(job.examples or auxiliary // 2, auxiliary)
+            clients = []
+            for number in range(SIMULATED_CLIENTS):
+                generator = job.seed.child("way", number).generator()
+                rows = torch.randperm(auxiliary, generator=generator)[:size]
+                clients.append(ClientTask(f"simulated {number}", job.candidates + rows))
+            trained = train_cohort(
+                job.build_model,
+                self._start,
+                self._records,
+                clients,
+                job.recipe,
+                seed=job.seed.child("way"),
+                round=job.round,
+                chunk=len(clients),
+                workers=1,
+                device=job.device,
+            )
+            deltas = [one.delta for one in trained]
+            self._simulated = {
+                name: torch.stack([one[name] for one in deltas]).mean(0).to(job.device)
+                for name in self._start
+            }
+        return self._simulated
 
     def _without_noise(self, update: Weights) -> Weights:
         """Return an update without the noise that its smallest matrix shows.

@@ -36,7 +36,7 @@ class WhitenedMembership(Attack[Membership]):
     In others they vary little, and there it shows. So the inner product of update and gradient
     is weighted by the inverse covariance of the update: a matched filter. Of a layer this
     covariance is about a Kronecker product of two small matrices, one of inputs and one of
-    output gradients. Auxiliary and candidate records show both, and nothing is trained.
+    output gradients. Auxiliary and candidate records show both, without shadow models.
 
     The kin of this test, and what differs:
 

@@ -42,7 +42,7 @@ class WhitenedSource(Attack[RecordSources]):
     the client's model (`simulation.gradient_evidence`). Fits and strengths are added over the
     rounds of a client. How large the fit of the client that holds a record is, how much it
     varies, and how many records no client holds, is fitted to the fits of all records and
-    clients: see `estimators.source_mixture`. So nothing is trained, and probabilities are about
+    clients: see `estimators.source_mixture`. So there are no shadow models, and probabilities are about
     equal where updates tell nothing.
 
     Args:
