@@ -72,6 +72,7 @@ class TestOnThisMachine:
         assert (tmp_path / "died").exists()
         assert survived.equal(raw_readings(knowledge()))
 
+    @pytest.mark.deployment
     def test_a_task_that_kills_all_workers_is_given_up(self, ray, tmp_path) -> None:
         task = WorkerTask(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))
         with pytest.raises(WorkerError, match="died 4 times"):

@@ -42,8 +42,8 @@ class WhitenedSource(Attack[RecordSources]):
     the client's model (`simulation.gradient_evidence`). Fits and strengths are added over the
     rounds of a client. How large the fit of the client that holds a record is, how much it
     varies, and how many records no client holds, is fitted to the fits of all records and
-    clients: see `estimators.source_mixture`. So there are no shadow models, and probabilities are about
-    equal where updates tell nothing.
+    clients: see `estimators.source_mixture`. So there are no shadow models, and
+    probabilities are about equal where updates tell nothing.
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
