@@ -19,6 +19,7 @@ from overheard.core.errors import OutputError, PlanError
 from overheard.disk.reading import read_text
 from overheard.disk.writing import write_new_text, write_text
 from overheard.findings.document import FindingsDocument, read_findings
+from overheard.findings.machine_formats import MAX_LENGTH
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import BEYOND, AuditChanges
 from overheard.gate.changes_text import HEADERS, change_cells
@@ -27,7 +28,7 @@ from overheard.gate.markdown import as_markdown
 from overheard.gate.policy import Policy, read_policy
 from overheard.gate.reference_policy import policy_like, policy_text, reference_note
 from overheard.gate.rule_sources import RuleSources, find_rule_sources
-from overheard.gate.verdict import MAX_LENGTH, Status
+from overheard.gate.verdict import Status
 from overheard.gate.verdict_formats import as_check_json, as_junit, as_sarif
 
 EXIT_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "inconclusive": 2}

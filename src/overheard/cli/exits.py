@@ -31,9 +31,10 @@ TERMINATED = 143
 """Exit code after SIGTERM, by the convention of shells."""
 
 EXIT_CODES = (
-    "Exit codes: 0 done. 1 a rule of check fails, or verify finds a changed file. 2 an error "
-    "that you can correct, or check is inconclusive. 70 a failure of Overheard itself. 130 "
-    "interrupted. 141 the reader of the output has gone. 143 terminated."
+    "Exit codes: 0 done. 1 a rule of check fails, doctor finds a critical fault, or verify "
+    "finds a changed file. 2 an error that you can correct, or check is inconclusive. 70 a "
+    "failure of Overheard itself. 130 interrupted. 141 the reader of the output has gone. 143 "
+    "terminated."
 )
 """What the help says of exit codes."""
 

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.doctor.command import doctor
 from overheard.cli.evidence import evidence, verify
 from overheard.cli.exits import EXIT_CODES, SigtermHandler, UsageError, run_command
 from overheard.cli.gate_commands import check, compare, records
@@ -492,6 +493,7 @@ def show(
 
 
 app.command()(check)
+app.command()(doctor)
 app.command()(compare)
 app.command()(records)
 app.command()(evidence)

@@ -1,6 +1,6 @@
 """What the doctor says about the differential privacy of a run: criticisms, and their rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,9 +76,37 @@ class Diagnosis:
         criticisms: faults, critical ones first.
         passed: rules that looked and found no fault.
         unseen: what rules could not look at.
+        notes: facts that are no faults, in sentences, such as who is protected from whom.
 
     """
 
     criticisms: tuple[Criticism, ...]
     passed: tuple[DoctorRule, ...]
     unseen: tuple[Unseen, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def alarms(self) -> tuple[Criticism, ...]:
+        """The criticisms that are alarms: those of critical faults."""
+        return tuple(one for one in self.criticisms if one.rule.severity == "critical")
+
+
+def join_diagnoses(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
+    """Return one diagnosis with what all of them say, critical faults first.
+
+    A rule passed only if it found no fault in any of them and could look at one.
+    """
+    parts = tuple(diagnoses)
+    order = list(SEVERITIES)
+    found = sorted(
+        dict.fromkeys(one for part in parts for one in part.criticisms),
+        key=lambda one: order.index(one.rule.severity),
+    )
+    faulty = {one.rule for one in found}
+    passed = dict.fromkeys(one for part in parts for one in part.passed)
+    return Diagnosis(
+        tuple(found),
+        tuple(one for one in passed if one not in faulty),
+        tuple(dict.fromkeys(one for part in parts for one in part.unseen)),
+        tuple(dict.fromkeys(one for part in parts for one in part.notes)),
+    )

@@ -2,10 +2,10 @@
 
 import json
 
+from overheard.findings.machine_formats import MAX_LENGTH
 from overheard.findings.names import shorten
 from overheard.gate.audit_changes import AuditChange, AuditChanges
 from overheard.gate.markdown import escape_markdown
-from overheard.gate.verdict import MAX_LENGTH
 
 FORMAT = "overheard comparison"
 

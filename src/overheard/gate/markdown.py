@@ -2,9 +2,10 @@
 
 import re
 
+from overheard.findings.machine_formats import MAX_LENGTH
 from overheard.findings.names import shorten
 from overheard.gate.judged_findings import CheckResult
-from overheard.gate.verdict import MAX_LENGTH, RuleVerdict
+from overheard.gate.verdict import RuleVerdict
 
 _MARKUP = re.compile(r"[!-'*+/;<-@\[-`{-~]|:(?! |$)|(?<=www)\.", re.IGNORECASE)
 """Characters that Markdown, HTML or GitHub may interpret, names of sites included."""

@@ -13,6 +13,7 @@ from overheard.core.errors import FindingsError
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import SummaryRow, VerdictRow
 from overheard.findings.epsilon_rows import EpsilonRow
+from overheard.findings.machine_formats import MAX_LENGTH
 from overheard.findings.names import shorten
 from overheard.gate.judged_threats import PASSING, UNTESTED
 from overheard.gate.policy import (
@@ -27,7 +28,7 @@ from overheard.gate.policy import (
 )
 from overheard.gate.rule_help import rule_kind
 from overheard.gate.rule_matches import match_rule
-from overheard.gate.verdict import MAX_LENGTH, format_estimate, format_number
+from overheard.gate.verdict import format_estimate, format_number
 
 ACCURACY_TOLERANCE = 0.02
 """How much accuracy may be lost, unless a tolerance is given."""

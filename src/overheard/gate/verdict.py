@@ -7,9 +7,6 @@ from typing import Literal, final
 
 from overheard.findings.document_rows import IntervalEstimate
 
-MAX_LENGTH = 300
-"""Longest name or reason shown, in characters: names in findings may come from anybody."""
-
 MAX_PLAIN_NUMBER = 1e15
 """Numbers from 1000 up to this one are written with all their digits before the point."""
 

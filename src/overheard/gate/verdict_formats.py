@@ -1,34 +1,33 @@
-"""The verdicts in formats for machines: SARIF 2.1.0, JUnit XML and JSON.
-
-Code scanning services display SARIF as alerts, and pipelines JUnit XML as tests. The names of
-properties of SARIF are those of the standard (OASIS, "Static Analysis Results Interchange
-Format 2.1.0", section 3).
-"""
+"""The verdicts in formats for machines: SARIF 2.1.0, JUnit XML and JSON."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import sha256
-from importlib.metadata import version
 from urllib.parse import quote
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from overheard.findings.machine_formats import (
+    MAX_LENGTH,
+    JunitCase,
+    JunitOutcome,
+    SarifEntry,
+    junit_suite,
+    reader_text,
+    sarif_log,
+    sarif_message,
+)
 from overheard.findings.names import make_printable, shorten
 from overheard.gate.judged_findings import STATUS_ORDER, CheckResult
 from overheard.gate.policy import Policy, PolicyRule
 from overheard.gate.rule_help import HELP, describe_rule, rule_kind
 from overheard.gate.rule_sources import RuleSources
-from overheard.gate.verdict import MAX_LENGTH, RuleVerdict, Status
+from overheard.gate.verdict import RuleVerdict, Status
 
 FORMAT = "overheard check"
 """The name of the document and of the suite."""
 
 VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""
-
-SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
 
 LEVELS: dict[Status, str] = {
     "fail": "error",
@@ -38,9 +37,8 @@ LEVELS: dict[Status, str] = {
 }
 """The level of each status that is a result; what passes is none."""
 
-_Entry = dict[str, object]
-
-_ELEMENTS: dict[Status, str] = {
+_OUTCOMES: dict[Status, JunitOutcome] = {
+    "pass": "passed",
     "fail": "failure",
     "inconclusive": "error",
     "excused": "skipped",
@@ -62,71 +60,54 @@ def as_sarif(checked: CheckResult, policy: Policy, sources: RuleSources) -> str:
     """
     numbers = {rule.name: number for number, rule in enumerate(policy.rules)}
     uri = quote(sources.shown_path)
-    driver = {
-        "name": "overheard",
-        "version": version("overheard"),
-        "rules": [_rule(rule) for rule in policy.rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "toolExecutionNotifications": [
-                    {"level": "note", "message": _message(note)} for note in checked.notes
-                ],
-            }
-        ],
-        "results": [
-            _result(verdict, numbers[verdict.rule], uri, sources.lines.get(verdict.rule, 1))
-            for verdict in checked.verdicts
-            if verdict.status in LEVELS
-        ],
-        "properties": {"audit": _reader_text(checked.title), "status": checked.status},
-    }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=1) + "\n"
+    results = [
+        _result(verdict, numbers[verdict.rule], uri, sources.lines.get(verdict.rule, 1))
+        for verdict in checked.verdicts
+        if verdict.status in LEVELS
+    ]
+    properties: SarifEntry = {"audit": reader_text(checked.title), "status": checked.status}
+    return sarif_log(list(map(_rule, policy.rules)), results, checked.notes, properties)
 
 
-def _rule(rule: PolicyRule) -> _Entry:
+def _rule(rule: PolicyRule) -> SarifEntry:
     kind = rule_kind(rule)
     told = HELP[kind]
     return {
         "id": make_printable(rule.name),
-        "shortDescription": {"text": _reader_text(rule.name)},
-        "fullDescription": {"text": f"{_reader_text(describe_rule(rule))}. {told.asks}"},
+        "shortDescription": {"text": reader_text(rule.name)},
+        "fullDescription": {"text": f"{reader_text(describe_rule(rule))}. {told.asks}"},
         "help": {"text": told.remedy},
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": ["privacy", kind]},
     }
 
 
-def _result(verdict: RuleVerdict, number: int, uri: str, line: int) -> _Entry:
+def _result(verdict: RuleVerdict, number: int, uri: str, line: int) -> SarifEntry:
     place = {
         "physicalLocation": {
             "artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"},
             "region": {"startLine": line},
         },
-        "logicalLocations": [{"fullyQualifiedName": _reader_text(verdict.subject)}],
+        "logicalLocations": [{"fullyQualifiedName": reader_text(verdict.subject)}],
     }
     digest = _fingerprint(verdict)
-    result: _Entry = {
+    result: SarifEntry = {
         "ruleId": make_printable(verdict.rule),
         "ruleIndex": number,
         "kind": "notApplicable" if verdict.status == "excused" else "fail",
         "level": LEVELS[verdict.status],
-        "message": _message(f"{verdict.status}: {'; '.join(_facts(verdict))}"),
+        "message": sarif_message(f"{verdict.status}: {'; '.join(_facts(verdict))}"),
         "locations": [place],
         # GitHub compares results by the key of the first one, and ignores the other.
         "partialFingerprints": {"primaryLocationLineHash": digest, "verdict/v1": digest},
-        "properties": {"status": verdict.status, "score": _reader_text(verdict.score)},
+        "properties": {"status": verdict.status, "score": reader_text(verdict.score)},
     }
     if verdict.acceptance is not None:
         accepted = verdict.acceptance
         result["level"] = LEVELS[accepted.status]
         until = f"accepted until {accepted.expires}: {accepted.reason}"
         result["suppressions"] = [
-            {"kind": "external", "status": "accepted", "justification": _reader_text(until)}
+            {"kind": "external", "status": "accepted", "justification": reader_text(until)}
         ]
     return result
 
@@ -146,51 +127,25 @@ def _fingerprint(verdict: RuleVerdict) -> str:
     return sha256(judged.encode()).hexdigest()[:32]
 
 
-def _message(text: str) -> _Entry:
-    return {"text": _reader_text(text)}
-
-
-def _reader_text(text: str) -> str:
-    """Escape characters that could control a reader, undo links, and shorten the text."""
-    # A message may contain links (section 3.11.6); names in findings must not make any.
-    return shorten(text.replace("](", "] ("), MAX_LENGTH)
-
-
 def as_junit(checked: CheckResult) -> str:
     """Return JUnit XML with one test case per verdict.
 
     A failed rule is a failure, an inconclusive one an error, and an excused or
     excepted one is skipped.
     """
-    statuses = [verdict.status for verdict in checked.verdicts]
-    counts = {
-        "tests": str(len(statuses)),
-        "failures": str(statuses.count("fail")),
-        "errors": str(statuses.count("inconclusive")),
-        "skipped": str(statuses.count("excused") + statuses.count("excepted")),
-    }
-    suites = Element("testsuites", {"name": FORMAT, **counts})
-    suite = SubElement(suites, "testsuite", {"name": FORMAT, **counts})
-    properties = SubElement(suite, "properties")
-    SubElement(properties, "property", {"name": "audit", "value": _text(checked.title)})
-    for note in checked.notes:
-        SubElement(properties, "property", {"name": "note", "value": _text(note)})
-    for verdict in checked.verdicts:
-        _add_case(suite, verdict)
-    indent(suites)
-    return tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    properties = [("audit", checked.title), *(("note", note) for note in checked.notes)]
+    return junit_suite(FORMAT, list(map(_case, checked.verdicts)), properties)
 
 
-def _add_case(suite: Element, verdict: RuleVerdict) -> None:
-    name = _text(f"{verdict.subject}; {verdict.score}")
-    case = SubElement(suite, "testcase", {"classname": _text(verdict.rule), "name": name})
+def _case(verdict: RuleVerdict) -> JunitCase:
     parts = (verdict.figure_text, f"limit: {verdict.limit}", verdict.why)
-    message = _text("; ".join(part for part in parts if part))
-    if verdict.status in _ELEMENTS:
-        element = SubElement(case, _ELEMENTS[verdict.status], {"message": message})
-        element.set("type", verdict.status)
-    else:
-        SubElement(case, "system-out").text = message
+    return JunitCase(
+        verdict.rule,
+        f"{verdict.subject}; {verdict.score}",
+        _OUTCOMES[verdict.status],
+        "; ".join(part for part in parts if part),
+        verdict.status,
+    )
 
 
 def as_check_json(

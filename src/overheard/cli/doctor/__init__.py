@@ -1,0 +1,1 @@
+"""The command `doctor`, and how it shows what it finds."""

@@ -1,0 +1,1 @@
+"""What the doctor says of a recording or a plan."""

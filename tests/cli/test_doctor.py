@@ -1,0 +1,57 @@
+"""The command `doctor`: which rules look at what, its exit codes and its formats."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
+from overheard.core.mechanism import Mechanism
+from tests.cli.conftest import Command
+
+CLAIM = Mechanism(1.0, 1.0, 1e-5, "client", "client", moves=1.0, stated=4.5, unit="client")
+"""Epsilon 4.38 for one round, and stated for all of them."""
+
+
+@pytest.fixture
+def claiming(recording: Path, tmp_path: Path) -> Path:
+    """A recording of several rounds that states the epsilon of one round."""
+    manifest = read_manifest(recording)
+    record = DefenseRecord("LocalDpMod", "LocalDpMod()", "client", "each client", CLAIM)
+    folder = shutil.copytree(recording, tmp_path / "claiming")
+    write_manifest(folder / "transcript", replace(manifest, defenses=(record,)))
+    return folder
+
+
+def test_a_critical_fault_gives_exit_code_1_in_every_format(
+    overheard: Command, claiming: Path, tmp_path: Path
+):
+    sarif, junit = tmp_path / "doctor.sarif", tmp_path / "doctor.xml"
+    said = overheard("doctor", claiming, "--json", "--sarif", sarif, "--junit", junit)
+    assert said.code == 1, said
+    found = json.loads(said.out)
+    assert found["exit_code"] == 1
+    assert found["counts"]["critical"] == len(
+        [one for one in found["criticisms"] if one["severity"] == "critical"]
+    )
+    ids = {one["id"] for one in found["criticisms"]}
+    assert "claim-below-accounting" in ids
+    results = json.loads(sarif.read_text())["runs"][0]["results"]
+    assert {one["ruleId"] for one in results} == ids
+    failures = ElementTree.parse(junit).getroot().findall(".//failure")
+    assert len(failures) == found["counts"]["critical"]
+
+
+def test_a_plan_without_faults_gives_exit_code_0(overheard: Command, plan: Path):
+    said = overheard("doctor", plan)
+    assert said.code == 0, said
+    assert "Faults: 0 critical" in said.out
+
+
+def test_prove_is_for_apps(overheard: Command, plan: Path):
+    said = overheard("doctor", plan, "--prove")
+    assert said.code == 2
+    assert "runs an app" in " ".join(said.err.split())
