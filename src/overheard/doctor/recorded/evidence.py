@@ -4,6 +4,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import floor
 from typing import ClassVar, final
 
 from overheard.core.accounting.accountant import AccountedMechanism
@@ -16,7 +17,7 @@ from overheard.doctor.criticism import DoctorRule, Severity
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StatedMechanism:
     """A noise mechanism that a plan or a recording states.
 
@@ -61,7 +62,7 @@ class StatedMechanism:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunEvidence:
     """What is known of a run: what it states, and its messages if it was recorded.
 
@@ -146,3 +147,8 @@ class RunRule(ABC):
     @abstractmethod
     def examine(self, run: RunEvidence) -> Examined:
         """Look at a run."""
+
+
+def round_down(epsilon: float) -> str:
+    """Format a lower bound of epsilon, rounded down so that it is never overstated."""
+    return f"{floor(epsilon * 100) / 100:.2f}"

@@ -1,6 +1,5 @@
 """A stated epsilon that no accounting of its settings allows."""
 
-from math import floor
 from typing import ClassVar, final
 
 from overheard.core.mechanism import UNITS
@@ -12,7 +11,9 @@ from overheard.doctor.recorded.evidence import (
     RunEvidence,
     RunRule,
     StatedMechanism,
+    round_down,
 )
+from overheard.doctor.recorded.rules.epsilon_of_one_round import is_of_one_round
 
 
 @final
@@ -36,7 +37,9 @@ class ClaimBelowAccounting(RunRule):
         if not stated:
             return None
         faults = tuple(
-            _fault(one) for one in stated if one.accounted.claim == "false" and has_noise(one)
+            _fault(one)
+            for one in stated
+            if one.accounted.claim == "false" and has_noise(one) and not is_of_one_round(one)
         )
         doubts = [one.accounted.doubt for one in stated if one.accounted.recomputed is None]
         return (
@@ -57,7 +60,7 @@ def _fault(one: StatedMechanism) -> Fault:
     lower = found.one_round_lower if mechanism.stated_for == "round" else found.lower
     return Fault(
         f"Epsilon {mechanism.stated:g} is stated for a {mechanism.stated_for}, and no epsilon "
-        f"below {floor(lower * 100) / 100:.2f} is true for its settings.",
+        f"below {round_down(lower)} is true for its settings.",
         one.name,
         f"noise multiplier {mechanism.noise_multiplier:g}, {run.rounds_text}, "
         f"{mechanism.steps:,} noise draws a round, delta {mechanism.delta:g}, unit: "

@@ -1,0 +1,93 @@
+"""The same noise in several rounds or clients."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import ClassVar, final
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
+from overheard.doctor.recorded.noise import (
+    QUARTILE,
+    Sample,
+    has_too_little,
+    noise_samples,
+)
+
+MAX_PAIRS = 1000
+"""Most pairs of messages that are compared: those nearest to each other in the run."""
+
+
+@final
+class NoiseRepeats(RunRule):
+    """Two messages contain the same noise, so their difference has none.
+
+    The difference of two updates with noise of their own has at least the noise of the later
+    one, whatever was trained, so the same test as for a single update holds.
+    """
+
+    name: ClassVar[str] = "noise-repeats"
+    severity: ClassVar[Severity] = "critical"
+    title: ClassVar[str] = "the same noise in several rounds or clients"
+    mend: ClassVar[str] = (
+        "Draw the noise anew for each release: set no seed in a client, a message or a round, "
+        "or draw noise from a generator of its own that nobody seeds."
+    )
+    reference: ClassVar[str] = (
+        'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), randomness; seeds such as '
+        "torch.manual_seed in client_fn"
+    )
+
+    def examine(self, run: RunEvidence) -> Examined:
+        """Compare the noise in differences of messages with that of one of them."""
+        noisy = [one for one in run.mechanisms if one.mechanism.noise_multiplier > 0]
+        if not noisy or not run.is_recorded:
+            return None
+        faults, hidden = list[Fault](), list[str]()
+        for one in noisy:
+            samples = noise_samples(run, one)
+            if isinstance(samples, str):
+                hidden.append(f"{one.name}: {samples}")
+                continue
+            # A message with too little noise by itself says nothing of its difference.
+            kept = [
+                sample
+                for sample in samples
+                if not has_too_little(sample.values, sample.deviation, len(samples))
+            ]
+            pairs = _near_pairs(kept)
+            equal = list(_equal(pairs))
+            if equal:
+                faults.append(_fault(one.name, equal, len(pairs)))
+            elif not pairs:
+                hidden.append(f"{one.name}: there are no two messages with noise to compare")
+        return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
+
+
+def _near_pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
+    """Return pairs of messages, those of one round and of one sender first."""
+    pairs = sorted(
+        combinations(samples, 2),
+        key=lambda pair: (
+            abs(pair[0].round - pair[1].round) + (pair[0].sender != pair[1].sender)
+        ),
+    )
+    return pairs[:MAX_PAIRS]
+
+
+def _equal(pairs: Sequence[tuple[Sample, Sample]]) -> Iterator[tuple[Sample, Sample]]:
+    for one, other in pairs:
+        least = min(one.deviation, other.deviation)
+        if has_too_little(one.values - other.values, least, len(pairs)):
+            yield one, other
+
+
+def _fault(name: str, equal: Sequence[tuple[Sample, Sample]], total: int) -> Fault:
+    one, other = equal[0]
+    left = float((one.values - other.values).abs().median()) / QUARTILE
+    return Fault(
+        f"{len(equal)} of {total} pairs of messages have the same noise: it cancels in their "
+        "difference, and who reads both reads what it should hide.",
+        f"{name}: {one.name}, and {other.name}",
+        f"their difference has noise of deviation {left:.3g} at most; two draws of the stated "
+        f"{one.deviation:.3g} leave {2**0.5 * one.deviation:.3g} or more",
+    )

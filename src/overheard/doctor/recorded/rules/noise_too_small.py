@@ -1,0 +1,56 @@
+"""Less noise in updates or models than is stated."""
+
+from typing import ClassVar, final
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
+from overheard.doctor.recorded.noise import QUARTILE, Sample, has_too_little, noise_samples
+
+
+@final
+class NoiseTooSmall(RunRule):
+    """Updates, or the server's means, contain less noise than their mechanism states."""
+
+    name: ClassVar[str] = "noise-too-small"
+    severity: ClassVar[Severity] = "critical"
+    title: ClassVar[str] = "less noise than stated"
+    mend: ClassVar[str] = (
+        "Add noise of multiplier times clip to what is sent, after clipping and once for each "
+        "release, and check that nothing removes or scales it down later."
+    )
+    reference: ClassVar[str] = (
+        'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), sensitivity alignment; the '
+        "test: Anderson 1955 (Proc. AMS 6), see docs/doctor.md"
+    )
+
+    def examine(self, run: RunEvidence) -> Examined:
+        """Compare the noise in each update or model with the stated deviation."""
+        noisy = [one for one in run.mechanisms if one.mechanism.noise_multiplier > 0]
+        if not noisy or not run.is_recorded:
+            return None
+        faults, hidden = list[Fault](), list[str]()
+        for one in noisy:
+            samples = noise_samples(run, one)
+            if isinstance(samples, str):
+                hidden.append(f"{one.name}: {samples}")
+                continue
+            low = [
+                sample
+                for sample in samples
+                if has_too_little(sample.values, sample.deviation, len(samples))
+            ]
+            if low:
+                faults.append(_fault(one.name, low, len(samples)))
+        return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
+
+
+def _fault(name: str, low: list[Sample], total: int) -> Fault:
+    worst = min(low, key=lambda one: one.measured_deviation / one.deviation)
+    return Fault(
+        f"At most {worst.measured_deviation / worst.deviation:.0%} of the stated noise is in "
+        f"what was recorded ({len(low)} of {total} messages).",
+        f"{name}: {worst.name}",
+        f"half of the numbers lie within {QUARTILE * worst.measured_deviation:.3g} of zero, as "
+        f"noise of deviation {worst.measured_deviation:.3g} has it; "
+        f"{worst.deviation:.3g} is stated, at least",
+    )
