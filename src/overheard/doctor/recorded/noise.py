@@ -56,7 +56,7 @@ more than 0.9 is left (docs/doctor.md)."""
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class NoisySample:
     """Coordinates of an update, or of what the server's noise is in.
 
     Args:
@@ -106,7 +106,7 @@ def has_too_little(values: Tensor, deviation: float, tests: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...] | str:
+def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
     """Return what was sent or released whose noise a mechanism states; a text = why not."""
     if one.mechanism.noised_at == "server":
         if "Adaptive" in one.name:
@@ -117,7 +117,7 @@ def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...] 
     return one.mechanism.unproven or _client_samples(run, one)
 
 
-def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...] | str:
+def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
     mechanism, recipe = one.mechanism, run.recipe
     if mechanism.unit == "record" and (
         recipe is None or recipe.optimizer != "sgd" or mechanism.record_rate is None
@@ -137,7 +137,9 @@ def _adds_mean(algorithm: str) -> bool:
     return algorithm.startswith(("FedAvg(rate=1.0", "FedProx("))
 
 
-def update_samples(run: RunEvidence, one: StatedMechanism | None = None) -> tuple[Sample, ...]:
+def update_samples(
+    run: RunEvidence, one: StatedMechanism | None = None
+) -> tuple[NoisySample, ...]:
     """Return the updates of clients, with the noise that a mechanism states for them."""
     sent = [
         (message, message.body) for message in run.messages if isinstance(message.body, Update)
@@ -172,7 +174,7 @@ def _client_deviation(run: RunEvidence, one: StatedMechanism, update: Update) ->
     return TRAINED_MARGIN * step * sqrt(mechanism.steps)
 
 
-def _server_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...]:
+def _server_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...]:
     """Return the changes of the global model minus the mean update, in which is the noise.
 
     A wrong mean only hides noise that is too small: it is no noise of its own.
@@ -184,7 +186,7 @@ def _server_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...
     }
     rounds = [number for number in models if number + 1 in models]
     replies_of = replies_by_round(run.messages)
-    found = list[Sample]()
+    found = list[NoisySample]()
     for number in select_evenly_spaced(rounds, MAX_UPDATES):
         replies = replies_of.get(number, ())
         before, after = models[number].body, models[number + 1].body
@@ -248,7 +250,9 @@ def norm_of(delta: Weights) -> float:
     return sqrt(sum(float(delta[name].double().square().sum()) for name in delta))
 
 
-def _sample(message: Message, body: Update, absent: frozenset[str], deviation: float) -> Sample:
+def _sample(
+    message: Message, body: Update, absent: frozenset[str], deviation: float
+) -> NoisySample:
     delta = body.delta
     names = [name for name in sorted(delta) if name not in absent]
     parts, size, squares = list[Tensor](), 0, 0.0
@@ -260,4 +264,4 @@ def _sample(message: Message, body: Update, absent: frozenset[str], deviation: f
         size += flat.numel()
         squares += float(flat.square().sum())
     values = torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
-    return Sample(message.round, message.sender, values, sqrt(squares), size, deviation)
+    return NoisySample(message.round, message.sender, values, sqrt(squares), size, deviation)

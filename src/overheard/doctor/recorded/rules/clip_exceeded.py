@@ -12,7 +12,12 @@ from overheard.doctor.recorded.evidence import (
     RunRule,
     StatedMechanism,
 )
-from overheard.doctor.recorded.noise import FALSE_ALARM, Sample, noise_samples, update_samples
+from overheard.doctor.recorded.noise import (
+    FALSE_ALARM,
+    NoisySample,
+    noise_samples,
+    update_samples,
+)
 
 ROUNDING = 1e-3
 """How much a norm may exceed the clip by rounding, as a share."""
@@ -64,7 +69,7 @@ class ClipExceeded(RunRule):
         return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
 
 
-def _clipped_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ...] | str:
+def _clipped_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
     """Return what should be no longer than the clip, with the noise that is in it."""
     if "Adaptive" in one.name:
         return "its clip changes from round to round"
@@ -77,7 +82,7 @@ def _clipped_samples(run: RunEvidence, one: StatedMechanism) -> tuple[Sample, ..
             return "the server clips after the updates that were recorded"
 
 
-def _longest(one: StatedMechanism, sample: Sample, tests: int) -> float:
+def _longest(one: StatedMechanism, sample: NoisySample, tests: int) -> float:
     """Return the longest norm that clip and noise explain, but for a false alarm."""
     longest = one.mechanism.clip * (1 + ROUNDING)
     if sample.deviation == 0:

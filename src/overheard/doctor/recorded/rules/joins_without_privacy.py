@@ -7,7 +7,7 @@ from overheard.core.messages import MissingReply, Update
 from overheard.core.parties import Party
 from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
-from overheard.doctor.recorded.noise import Sample, update_samples
+from overheard.doctor.recorded.noise import NoisySample, update_samples
 from overheard.doctor.recorded.rules.accountant_per_round import spent_metrics
 
 QUIET = 0.25
@@ -60,12 +60,12 @@ def _first_rounds(run: RunEvidence) -> dict[Party, int]:
     return first
 
 
-def _noise_by_place(run: RunEvidence) -> dict[tuple[Party, int], Sample]:
+def _noise_by_place(run: RunEvidence) -> dict[tuple[Party, int], NoisySample]:
     return {(one.sender, one.round): one for one in update_samples(run)}
 
 
 def _fault(
-    run: RunEvidence, noise: dict[tuple[Party, int], Sample], party: Party, number: int
+    run: RunEvidence, noise: dict[tuple[Party, int], NoisySample], party: Party, number: int
 ) -> Fault | None:
     """Return what a late client lacks in its first round; None = nothing that is seen."""
     bodies = {

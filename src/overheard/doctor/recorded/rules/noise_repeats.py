@@ -8,7 +8,7 @@ from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
 from overheard.doctor.recorded.noise import (
     QUARTILE,
-    Sample,
+    NoisySample,
     has_too_little,
     noise_samples,
 )
@@ -63,7 +63,7 @@ class NoiseRepeats(RunRule):
         return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
 
 
-def _near_pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
+def _near_pairs(samples: Sequence[NoisySample]) -> list[tuple[NoisySample, NoisySample]]:
     """Return pairs of messages, those of one round and of one sender first."""
     pairs = sorted(
         combinations(samples, 2),
@@ -74,14 +74,16 @@ def _near_pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
     return pairs[:MAX_PAIRS]
 
 
-def _equal(pairs: Sequence[tuple[Sample, Sample]]) -> Iterator[tuple[Sample, Sample]]:
+def _equal(
+    pairs: Sequence[tuple[NoisySample, NoisySample]],
+) -> Iterator[tuple[NoisySample, NoisySample]]:
     for one, other in pairs:
         least = min(one.deviation, other.deviation)
         if has_too_little(one.values - other.values, least, len(pairs)):
             yield one, other
 
 
-def _fault(name: str, equal: Sequence[tuple[Sample, Sample]], total: int) -> Fault:
+def _fault(name: str, equal: Sequence[tuple[NoisySample, NoisySample]], total: int) -> Fault:
     one, other = equal[0]
     left = float((one.values - other.values).abs().median()) / QUARTILE
     return Fault(

@@ -4,7 +4,7 @@ from typing import ClassVar, final
 
 from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
-from overheard.doctor.recorded.noise import QUARTILE, Sample, has_too_little, noise_samples
+from overheard.doctor.recorded.noise import QUARTILE, NoisySample, has_too_little, noise_samples
 
 
 @final
@@ -44,7 +44,7 @@ class NoiseTooSmall(RunRule):
         return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
 
 
-def _fault(name: str, low: list[Sample], total: int) -> Fault:
+def _fault(name: str, low: list[NoisySample], total: int) -> Fault:
     worst = min(low, key=lambda one: one.measured_deviation / one.deviation)
     return Fault(
         f"At most {worst.measured_deviation / worst.deviation:.0%} of the stated noise is in "
