@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from overheard.archive.layout import truth_path
+from overheard.core.algorithm.canary_direction import draw_canary_direction
 from overheard.core.defense import DefenseContext
 from overheard.core.errors import OutputError
 from overheard.core.examples import Examples
@@ -19,10 +20,12 @@ from overheard.core.messages import MissingReply, Update
 from overheard.core.parties import COHORT, client, is_shadow_device, shadow_device
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.attributes import Attributes
+from overheard.core.true_facts.canary_directions import CanaryDirections
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import GroundTruth
+from overheard.defenses.canary_clients import CanaryClients
 from overheard.defenses.class_balanced import ClassBalanced
 from overheard.federation.federation import Federation
 from overheard.federation.run import run, run_federations
@@ -394,3 +397,27 @@ def test_records_shifts_which_do_not_change_the_run(small: Federation, tmp_path:
     assert shifted.facts.get(Shifts) == shifts.get(Shifts)
     assert truth.accuracy == shifted.accuracy
     assert [m.sender for m in plain.messages] == [m.sender for m in transcript.messages]
+
+
+def test_canary_clients_send_directions_that_the_truth_can_draw_again(
+    crowd: Federation, tmp_path: Path
+) -> None:
+    canaries = CanaryClients(count=3, clip=0.5)
+    transcript, truth = run(replace(crowd, defenses=(canaries,)), tmp_path)
+    fact = truth.facts.get(CanaryDirections)
+    assert fact is not None
+    assert fact.seeds.keys() == {client(0), client(1), client(2)}
+    for message in transcript.messages:
+        if isinstance(message.body, Update):
+            delta = message.body.delta
+            seed = fact.seeds.get(message.sender)
+            # The same in every round, and no other client sends one.
+            direction = draw_canary_direction(delta, Seed(seed or 0))
+            sent = {name: one / 0.5 for name, one in delta.items()}
+            is_same = all(torch.allclose(sent[name], one) for name, one in direction.items())
+            assert is_same == (seed is not None)
+    # A run that is opened again knows them, too.
+    assert (
+        run(replace(crowd, defenses=(canaries,)), tmp_path)[1].facts.get(CanaryDirections)
+        == fact
+    )

@@ -25,6 +25,7 @@ from overheard.core.custom_code.attack_claims import (
     describe_claim_failure,
     make_claims,
 )
+from overheard.core.defense import Defense
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.failures import describe_internal_error
 from overheard.core.knowledge import Knowledge
@@ -159,7 +160,7 @@ def run_attacks(
     if pseudonyms is not None:
         transcript = pseudonyms.rename_senders(transcript)
     algorithm = run.inputs.plan.algorithm_of(run.spec.arm)
-    seen = _observe(transcript, threat, algorithm)
+    seen = _observe(transcript, threat, algorithm, run.spec.arm.defenses)
     view = seen.view
     targets = seen.targets
     contributors = find_contributors(transcript.messages, observers)
@@ -197,16 +198,24 @@ class _Observed:
     targets: tuple[Party, ...]
 
 
-def _observe(transcript: Transcript, threat: ThreatPlan, algorithm: Algorithm) -> _Observed:
+def _observe(
+    transcript: Transcript,
+    threat: ThreatPlan,
+    algorithm: Algorithm,
+    defenses: Sequence[Defense],
+) -> _Observed:
     """Return what the observers of a threat see of a run."""
     seen = transcript.seen_by(*threat.observer_parties)
     parties = transcript.parties()
-    targets = select_targets(transcript.messages, parties, threat)
+    targets = select_targets(transcript.messages, parties, threat, defenses)
     return _Observed(with_means(seen, algorithm, threat), targets)
 
 
 def select_targets(
-    messages: Sequence[Message], parties: Sequence[Party], threat: ThreatPlan
+    messages: Sequence[Message],
+    parties: Sequence[Party],
+    threat: ThreatPlan,
+    defenses: Sequence[Defense] = (),
 ) -> tuple[Party, ...]:
     """Return the parties that a threat asks about, in order.
 
@@ -214,6 +223,7 @@ def select_targets(
         messages: those of the run.
         parties: all parties of the run.
         threat: the threat.
+        defenses: those of the arm. Canary clients that they make are not asked about.
 
     """
     if threat.about == "cohort":
@@ -224,7 +234,9 @@ def select_targets(
     clients = [
         party
         for party in parties
-        if party not in (SERVER, COHORT) and not is_shadow_device(party)
+        if party not in (SERVER, COHORT)
+        and not is_shadow_device(party)
+        and not any(defense.is_canary(party) for defense in defenses)
     ]
     return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))
 

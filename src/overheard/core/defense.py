@@ -158,6 +158,13 @@ class Defense(Settings):
         """Return the aggregate that the server uses; called after aggregation."""
         return aggregate
 
+    def is_canary(self, party: Party) -> bool:
+        """Return whether a client sends a canary in place of an update, in every round.
+
+        It is `draw_canary_direction` of the client's `DefenseContext.persistent_seed`.
+        """
+        return False
+
     def mechanism(self) -> Mechanism | None:
         """Return the noise mechanism, for privacy accounting; None = the defense has none.
 

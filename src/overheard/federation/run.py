@@ -13,11 +13,14 @@ from overheard.archive.recorder import Recorder
 from overheard.archive.truth import has_truth, read_truth, write_truth
 from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.defense import Defense
+from overheard.core.facts import Facts
 from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.parties import SERVER, is_shadow_device
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.canary_directions import CanaryDirections
 from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
-from overheard.core.truth import GroundTruth
+from overheard.core.truth import GroundTruth, TrueFact
+from overheard.federation.cohort import defense_context
 from overheard.federation.derived_updates import derive_updates
 from overheard.federation.digest import data_digests
 from overheard.federation.distillation_run import DistillationRun
@@ -234,8 +237,9 @@ def _open_run(run: _FederationRun, was_complete: bool) -> tuple[Transcript, Grou
 
 def _read_truth(federation: Federation, folder: Path) -> GroundTruth:
     """Return the stored ground truth, with what the federation states of its clients now."""
-    truth = read_truth(folder, (LabelCounts, *map(type, federation.facts)))
-    for fact in federation.facts:
+    facts = _stated_facts(federation)
+    truth = read_truth(folder, (LabelCounts, *map(type, facts)))
+    for fact in facts:
         truth = truth.having(fact)
     return truth
 
@@ -330,10 +334,22 @@ def build_ground_truth(
                 models = [home.model_of(one, message.round, shared) for one in clients]
                 accuracies[message.round] = _mean_utility(federation, models)
     label_counts = LabelCounts(counts)
-    facts, drawn = federation.facts, federation.facts.get(DrawnShares)
+    facts, drawn = _stated_facts(federation), federation.facts.get(DrawnShares)
     if drawn is not None:
         facts = facts.having(drawn.applying_to(label_counts))
     return GroundTruth(facts.having(label_counts), accuracies)
+
+
+def _stated_facts(federation: Federation) -> Facts[TrueFact]:
+    """Return what is true of the clients by the settings of the federation."""
+    canaries = {
+        party: defense_context(federation, defense, 0, party).persistent_seed.value
+        for defense in federation.defenses
+        for party in federation.clients
+        if defense.is_canary(party)
+    }
+    facts = federation.facts
+    return facts.having(CanaryDirections(canaries)) if canaries else facts
 
 
 def _mean_utility(federation: Federation, models: Sequence[Weights]) -> float:

@@ -218,7 +218,7 @@ def _views(seen: ObservedRun) -> Iterator[PlannedView]:
             seen,
             attacks,
             with_means(transcript.seen_by(*readers), algorithm, threat),
-            select_targets(transcript.messages, transcript.parties(), stable),
+            select_targets(transcript.messages, transcript.parties(), stable, run.arm.defenses),
             attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),
         )

@@ -14,6 +14,7 @@ from overheard.core.mechanism import Site
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.core.scorer import Scorer
 from overheard.core.split import Split
+from overheard.core.true_facts.canary_directions import CanaryDirections
 from overheard.core.truth import TrueFact
 from overheard.data.dataset import DataSource
 from overheard.findings.number_format import Measure
@@ -126,13 +127,14 @@ def question_of_findings(name: str) -> Question[Any]:
 
 @cache
 def true_fact_kinds() -> tuple[type[TrueFact], ...]:
-    """Return the kinds of facts that questions read, each once: what truth.json may state.
+    """Return the kinds of facts that truth.json may state: what questions read, and canaries.
 
     Raises:
         PlanError: if two kinds have the same key.
 
     """
-    kinds = tuple(dict.fromkeys(kind for one in questions().values() for kind in one.reads))
+    of_questions = [kind for one in questions().values() for kind in one.reads]
+    kinds: tuple[type[TrueFact], ...] = tuple(dict.fromkeys([*of_questions, CanaryDirections]))
     by_key = dict[str, type[TrueFact]]()
     for kind in kinds:
         other = by_key.setdefault(kind.key, kind)
