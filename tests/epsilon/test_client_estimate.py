@@ -1,5 +1,6 @@
 """The epsilon of a client by canary clients, on a Gaussian mechanism whose epsilon is known."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -13,13 +14,26 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.canary_directions import CanaryDirections
+from overheard.data.datasets.mnist import Mnist
+from overheard.data.splits.iid import Iid
+from overheard.defenses.canary_clients import CanaryClients
+from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.epsilon.canary_cosines import read_canary_scores
 from overheard.epsilon.client_estimate import (
     ClientEpsilonEstimate,
     estimate_client_epsilon,
     expected_interval,
 )
+from overheard.epsilon.client_estimate_table import client_estimate_blocks
+from overheard.epsilon.epsilon_results import epsilon_results
 from overheard.findings.canary_scores import CanaryScores
+from overheard.learning.models.mlp import Mlp
+from overheard.planning.planned_estimates import describe_planned_estimates
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.report.exports import epsilon_row
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 DELTA = 1e-5
 CANARIES, OTHERS, ROUNDS = 60, 20, 4
@@ -114,3 +128,49 @@ def test_the_interval_is_known_before_the_run() -> None:
     assert many.high is not None
     assert 0.7 < many.low < 0.8
     assert 1.2 < many.high < 1.3
+
+
+def test_each_observer_is_told_what_it_can_read() -> None:
+    sign = CanaryScores("own updates", (3.0,) * 50, (0.001,) * 50, 100, 1)
+    scores = (replace(sign, evidence="all rounds together", scores=(1.0,) * 50), sign)
+    audited = audit_of(replace(LOCAL, moves=1.0), noisy_finding(1.0, members=2, outsiders=2))
+    bare, noisy = audited.arms
+    audited = replace(audited, arms=(bare, replace(noisy, canary_scores=scores)))
+    server, readers = epsilon_results(audited)
+    assert [one.evidence for one in server.estimates] == ["own updates"]
+    assert [one.evidence for one in readers.estimates] == ["all rounds together"]
+    row = epsilon_row(server).estimated[0]
+    assert row.epsilon.mean == pytest.approx(gaussian_epsilon(1 / 3, 1, DELTA))
+    (block,) = client_estimate_blocks((server,))
+    assert block.tables[0].rows[0][6] == "50"
+    # Noise that the server adds covers others alone; records have no canary clients.
+    central = DpFedavg().mechanism()
+    for mechanism, read in (
+        (central, [(), ("all rounds together",)]),
+        (replace(LOCAL, unit="record"), [(), ()]),
+    ):
+        audited = audit_of(mechanism)
+        bare, noisy = audited.arms
+        audited = replace(audited, arms=(bare, replace(noisy, canary_scores=scores)))
+        lines = epsilon_results(audited)
+        assert [tuple(one.evidence for one in line.estimates) for line in lines] == read
+
+
+def test_a_plan_states_the_interval_and_the_share_of_canaries() -> None:
+    canaries = (CanaryClients(30), DpFedavg(1.0, 4.0))
+    plan = Plan(
+        seeds=(1, 2),
+        data=DataPlan(source=Mnist(shrink=2), split=Iid(), clients=300, examples=20),
+        training=TrainingPlan(model=Mlp((32,)), rounds=3, rate=0.1),
+        arms=(
+            ArmPlan(name="plain", defenses=(DpFedavg(),)),
+            ArmPlan(name="measured", defenses=canaries),
+        ),
+        threats=(ThreatPlan(attacks=(BiasInversion(),), knows=()),),
+    )
+    (sentence,) = describe_planned_estimates(plan)
+    # mu = 2 sqrt(3) / 4 = .866 for a client that is replaced; 60 scores, so +- .253 twice.
+    assert sentence.startswith(
+        "measured: 30 canary clients in each of 2 runs, 10 % of the clients, will estimate the "
+        "epsilon of a client replaced by another with a 95 % interval like 3.71 (1.38 to 6.34)"
+    )

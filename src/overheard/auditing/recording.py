@@ -34,6 +34,7 @@ from overheard.auditing.recorded_truth import (
     read_recorded_truth,
 )
 from overheard.auditing.run_records import (
+    canary_scores,
     complete_run_record,
     recorded_defenses,
     recorded_run,
@@ -281,6 +282,7 @@ class CheckedRecording:
             answers=0,
             has_truth=truth is not None,
             are_defenses_known=manifest.are_defenses_known,
+            canary_scores=canary_scores(truth, whole),
         )
         is_external = not manifest.data
         return AuditedRun(

@@ -1,6 +1,5 @@
 """The report's record of a run: updates, bytes and the defenses in force."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +15,25 @@ from overheard.core.defense import Defense, RunParameters
 from overheard.core.mechanism import ClientSampling, Mechanism
 from overheard.core.messages import Update
 from overheard.core.parties import is_client
+from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import UTILITIES
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.canary_directions import CanaryDirections
+from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
+from overheard.epsilon.canary_cosines import read_canary_scores
 from overheard.federation.sampling import sampling_rate
+from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.finding import ArmDefense, ArmRun, RecordExchange
 from overheard.findings.lost_replies import MAX_ROWS, find_lost_replies
 from overheard.findings.metadata import describe_metadata
 from overheard.findings.traffic import measure_traffic
 from overheard.plans.plan import ArmPlan, Plan
+
+CANARY_SEED = Seed(0)
+"""The seed of the canaries that did not take part, with which others are compared."""
 
 NO_WEIGHTS_SENT = "nobody: this protocol sends no weights"
 """Which party could switch off that only distilled data are sent."""
@@ -38,7 +45,7 @@ def simulated_run_record(
     dataset: Dataset,
     partition: DataPartition,
     folder: Path,
-    accuracy: Mapping[int, float],
+    truth: GroundTruth,
 ) -> ArmRun:
     """Return the report's entry of a simulated run, with the figures of its messages and data.
 
@@ -48,7 +55,7 @@ def simulated_run_record(
         dataset: the audited data set.
         partition: which client holds which examples.
         folder: the folder of the run.
-        accuracy: the accuracy of the model by round.
+        truth: what is true of the run.
 
     """
     spec = run.spec
@@ -56,17 +63,26 @@ def simulated_run_record(
         spec.name,
         spec.seed,
         planned_defenses(plan, spec.arm),
-        accuracy,
+        truth.accuracy,
         missing=0,
         answers=0,
         is_control=spec.kind.is_control,
         control=spec.kind.draws,
         control_number=spec.kind.number,
         seconds=read_run_time(folder),
+        canary_scores=canary_scores(truth, run.transcript),
     )
     # Models derived from distilled data are among the observed messages but were never sent.
     sent = open_transcript(folder)
     return complete_run_record(plan, record, dataset, partition, sent, run.transcript)
+
+
+def canary_scores(
+    truth: GroundTruth | None, transcript: Transcript
+) -> tuple[CanaryScores, ...]:
+    """Return how far canary clients show in a run; () if it has none."""
+    canaries = None if truth is None else truth.facts.get(CanaryDirections)
+    return () if canaries is None else read_canary_scores(transcript, canaries, CANARY_SEED)
 
 
 def complete_run_record(

@@ -8,6 +8,7 @@ from math import exp, inf, log
 from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, NETWORK, SERVER, Party
+from overheard.epsilon.client_estimate import ClientEpsilonEstimate, estimate_client_epsilon
 from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
 from overheard.epsilon.threshold_bound import (
     EpsilonBound,
@@ -15,6 +16,7 @@ from overheard.epsilon.threshold_bound import (
     bound_epsilon_by_thresholds,
 )
 from overheard.findings.audit import Audit
+from overheard.findings.canary_scores import CanaryEvidence
 from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
 from overheard.findings.threat_results import attack_labels
@@ -35,6 +37,8 @@ class EpsilonResult:
         lower_bound: lower bound from their membership attacks; None = not measured.
         verdict: the verdict.
         attack_label: displayed name of the attack that gives the lower bound; "" = no bound.
+        estimates: of the epsilon of a client, by canary clients, the one that shows most
+            first; () = there were none, or it is about another unit.
 
     """
 
@@ -46,6 +50,7 @@ class EpsilonResult:
     lower_bound: EpsilonBound | None
     verdict: EpsilonVerdict
     attack_label: str
+    estimates: tuple[ClientEpsilonEstimate, ...] = ()
 
 
 def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
@@ -108,7 +113,37 @@ def _epsilon_result(
     ):
         verdict = "refused"
     label = "" if bound is None else attack_labels(one.cell for one in findings)[bound.attack]
-    return EpsilonResult(run.arm, defense, accounted, observers, ceiling, bound, verdict, label)
+    estimates = _client_estimates(audit, run.arm, accounted.mechanism, observers)
+    return EpsilonResult(
+        run.arm, defense, accounted, observers, ceiling, bound, verdict, label, estimates
+    )
+
+
+def _client_estimates(
+    audit: Audit, arm: str, mechanism: Mechanism, observers: tuple[Party, ...]
+) -> tuple[ClientEpsilonEstimate, ...]:
+    """Return what canary clients show to these observers of a mechanism for clients.
+
+    The server reads the updates of canaries, and anybody else the global models.
+    """
+    if mechanism.unit != "client" or not mechanism.covers(observers):
+        return ()
+    read: tuple[CanaryEvidence, ...] = ("all rounds together", "best round")
+    if SERVER in observers:
+        read = ("own updates",)
+    scores = [
+        one
+        for run in audit.arms
+        if run.arm == arm and not run.is_control
+        for one in run.canary_scores
+    ]
+    of_evidence = ([one for one in scores if one.evidence == evidence] for evidence in read)
+    found = (
+        estimate_client_epsilon(group, mechanism.delta, mechanism.moves)
+        for group in of_evidence
+        if group
+    )
+    return tuple(one for one in found if one is not None)
 
 
 def _lower_bound(

@@ -3,6 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Literal, final
 
+from overheard.findings.document_rows import (
+    DocumentPart,
+    Figure,
+    IntervalEstimate,
+    PositiveCount,
+    Size,
+)
+
 CanaryEvidence = Literal["all rounds together", "best round", "own updates"]
 """What the direction of a canary is compared with: the sum over rounds of what the global model
 changed by; the change in one round, where the cosine is largest; or the sum of its own updates
@@ -30,3 +38,29 @@ class CanaryScores:
     false_alarms: tuple[float, ...] = field(repr=False)
     dimension: int
     rounds: int
+
+
+@final
+class ClientEstimateRow(DocumentPart):
+    """An estimate of the epsilon of a client; see `epsilon.client_estimate`. It is no bound.
+
+    Args:
+        epsilon: with its 95 % interval; None = infinite.
+        evidence: what the directions of canaries were compared with.
+        canaries: number of canaries, over all runs.
+        deviation: the deviation of their scores; 1 = as the estimate assumes.
+        is_doubted: whether it is further from 1 than chance allows.
+        lower: the lower bound by seen thresholds, an estimate too; None = infinite.
+        dimension: number of weights.
+        rounds: number of rounds that were read.
+
+    """
+
+    epsilon: IntervalEstimate
+    evidence: CanaryEvidence
+    canaries: PositiveCount
+    deviation: Figure
+    is_doubted: bool
+    lower: Size
+    dimension: PositiveCount
+    rounds: PositiveCount

@@ -22,6 +22,7 @@ from overheard.core.mechanism import (
     RecordSampling,
     Site,
 )
+from overheard.findings.canary_scores import ClientEstimateRow
 from overheard.findings.document_rows import (
     Count,
     DocumentPart,
@@ -187,6 +188,7 @@ class EpsilonRow(DocumentPart):
         ceiling: the smallest upper bound for the run and these observers; None = unknown if the
             verdict is "unaccounted" or "not confirmed", else infinite.
         measured: the largest lower bound that attacks prove; None = not measured.
+        estimated: by canary clients, for a mechanism of clients; () = there were none.
 
     """
 
@@ -222,6 +224,7 @@ class EpsilonRow(DocumentPart):
     claim: ClaimStatus | None = None
     doubt: str = ""
     lower: Size = None
+    estimated: tuple[ClientEstimateRow, ...] = ()
 
     @property
     def mechanism(self) -> str:

@@ -10,6 +10,7 @@ from overheard.core.claims import Claim, LearningCurve, Picture, Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Score
 from overheard.core.task import Utility
+from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.control_draws import ControlDraws
 from overheard.findings.html import html_table, short_number
 from overheard.findings.lost_replies import LostReply
@@ -304,6 +305,7 @@ class ArmRun:
         lost_replies: the first of both, by party and reason; see
             `findings.lost_replies`. It is () for a control.
         clients: number of clients that sent or could read a message; 0 = unknown.
+        canary_scores: how far canary clients show in it; () = it has none.
 
     """
 
@@ -329,3 +331,4 @@ class ArmRun:
     unrecorded: int = 0
     lost_replies: tuple[LostReply, ...] = ()
     clients: int = 0
+    canary_scores: tuple[CanaryScores, ...] = ()

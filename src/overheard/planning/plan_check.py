@@ -14,6 +14,7 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.data.summary import summarise_data
 from overheard.planning.cost_estimate import CostEstimate, measure_audit
 from overheard.planning.outlook import AttackOutlook, planned_audit
+from overheard.planning.planned_estimates import describe_planned_estimates
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
@@ -39,6 +40,7 @@ class PlanCheck:
         unused_seeds: seeds of the plan that an audit of a recording does not use.
         data: sentences on the data: what was read, what does not fit, and what is assumed.
         recording: sentences on what the check of the recording found.
+        estimates: sentences on how closely canary clients will estimate epsilon.
 
     """
 
@@ -51,6 +53,7 @@ class PlanCheck:
     unused_seeds: tuple[int, ...] = ()
     data: tuple[str, ...] = ()
     recording: tuple[str, ...] = ()
+    estimates: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -79,6 +82,7 @@ class PlanCheck:
         if not self.can_run:
             yield "No attack can run."
         yield from self.missing_verdicts
+        yield from self.estimates
         if self.cost is not None:
             yield from self.cost.lines()
 
@@ -136,4 +140,5 @@ def check_plan(
         () if facts is None else plan.seeds[1:],
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
         () if seen.recording is None else seen.recording.sentences,
+        tuple(describe_planned_estimates(plan)) if facts is None else (),
     )

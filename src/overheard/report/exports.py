@@ -13,6 +13,7 @@ from overheard.core.scorer import Score
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
 from overheard.findings.audit import Audit
+from overheard.findings.canary_scores import ClientEstimateRow
 from overheard.findings.document import FORMAT, VERSION, FindingsDocument, describe_flaw
 from overheard.findings.document_rows import (
     ClaimScore,
@@ -257,6 +258,7 @@ def epsilon_row(line: EpsilonResult) -> EpsilonRow:
             "lower": None if found is None or mechanism.stated is None else found.lower,
             "ceiling": line.upper_bound,
             "measured": None if line.lower_bound is None else _bound_row(line.lower_bound),
+            "estimated": [ClientEstimateRow.of(one) for one in line.estimates],
         },
     )
 

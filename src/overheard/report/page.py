@@ -14,6 +14,7 @@ from overheard.drawing.sections import (
     Term,
     merge_sections,
 )
+from overheard.epsilon.client_estimate_table import client_estimate_blocks
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.table import epsilon_blocks, epsilon_terms
 from overheard.findings.audit import Audit
@@ -126,7 +127,10 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
     part = parts.make
     epsilons = part("differential privacy", lambda: epsilon_results(audit))
     first = make_first_page(audit, epsilons, digest, parts)
-    blocks = part("promises of epsilon", lambda: epsilon_blocks(epsilons))
+    blocks = part(
+        "promises of epsilon",
+        lambda: (*epsilon_blocks(epsilons), *client_estimate_blocks(epsilons)),
+    )
     if released is not None:
         first = replace(
             first,

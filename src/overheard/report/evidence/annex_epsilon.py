@@ -83,14 +83,29 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
 
 
 def _row(row: EpsilonRow) -> tuple[str, ...]:
-    proven = row.measured
     return (
         f"{_mechanism(row)}, delta {row.delta:g}",
         observer_words(row.observers),
         _claimed(row),
         _recomputed(row),
-        NO_NUMBER if proven is None else f"{floor(proven.at_least * 100) / 100:.2f} or more",
+        _proven(row),
         _result(row),
+    )
+
+
+def _proven(row: EpsilonRow) -> str:
+    """Return the lower bound, and the estimate by canary clients, which is no bound."""
+    bound, proven = row.measured, NO_NUMBER
+    if bound is not None:
+        proven = f"{floor(bound.at_least * 100) / 100:.2f} or more"
+    if not row.estimated:
+        return proven
+    first = row.estimated[0]
+    ends = (first.epsilon.mean, first.epsilon.low, first.epsilon.high)
+    mean, low, high = ("above 1000" if one is None else f"{one:.2f}" for one in ends)
+    return (
+        f"{proven}; estimated by {first.canaries:,} canary clients, no bound: {mean} ({low} to "
+        f"{high})"
     )
 
 

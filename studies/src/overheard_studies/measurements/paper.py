@@ -10,6 +10,7 @@ from overheard_studies.measurements.audits import (
     words,
 )
 from overheard_studies.measurements.calibration import calibration
+from overheard_studies.measurements.client_epsilon import client_epsilon
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.interval_coverage import label_share_intervals
@@ -34,6 +35,7 @@ PAPER = Paper(
         whitened_layers(),
         words(),
         identity(),
+        client_epsilon(),
         equal_views(),
         mm_aug(),
         adapters(),
