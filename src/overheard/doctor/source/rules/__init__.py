@@ -1,0 +1,1 @@
+"""The rules on source code, each in a file of its own."""
