@@ -125,9 +125,11 @@ class _Binding:
         value: the expression.
         index: the item of its value; None = all of it.
         is_part: whether the name only takes it in, as a list or a sum does.
+        node: the statement, loop or comprehension that binds it.
 
     """
 
+    node: ast.AST
     value: ast.expr
     index: int | None = None
     is_part: bool = False
@@ -376,8 +378,10 @@ class AppCode:
         node, frame, index = flow.node, flow.frame, flow.index
         found = list[Flow]()
         match node:
+            case ast.Name(ctx=ast.Store()):
+                pass
             case ast.Name(id=name):
-                found = self._name_sources(name, frame, index, derived)
+                found = self._name_sources(node, name, frame, index, derived)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if (
                 name in self._attributes
             ):
@@ -405,18 +409,19 @@ class AppCode:
         return found
 
     def _name_sources(
-        self, name: str, frame: Frame, index: int | None, derived: bool
+        self, node: ast.AST, name: str, frame: Frame, index: int | None, derived: bool
     ) -> list[Flow]:
         function: Function | None = frame.function
         at = frame
         while function is not None:
-            found = self._bindings.get((function.node, name), [])
+            bindings = self._bindings.get((function.node, name), [])
+            found, is_replaced = self._in_force(bindings, node, function)
             flows = [
                 Flow(one.value, at, _item(one.index, index))
                 for one in found
                 if derived or not one.is_part
             ]
-            if name in function.parameters:
+            if name in function.parameters and not is_replaced:
                 flows += self._argument_sources(name, at, index)
             if found or name in function.parameters:
                 return flows
@@ -432,6 +437,36 @@ class AppCode:
                     for one in self._bindings[file.tree, imported]
                 ]
         return []
+
+    def _in_force(
+        self, bindings: Sequence[_Binding], use: ast.AST, function: Function
+    ) -> tuple[Sequence[_Binding], bool]:
+        """Return the bindings that a use of a name may see, and whether it sees no others.
+
+        The last binding that always runs before the use hides those before it; if it is in the
+        same loop, it also hides those after the use.
+        """
+        if not bindings or self._of_node.get(use) is not function:
+            return bindings, False
+        above = {use: use}
+        above |= dict(self.around(use))
+        before = [one for one in bindings if _precedes(one, above, function.file.parents)]
+        if not before:
+            return bindings, False
+        last = max(before, key=lambda one: _line(one.node))
+        wraps = [
+            set(ast.walk(one))
+            for one in above
+            if isinstance(one, ast.For | ast.While) and last.node is not one
+        ]
+        wraps = [one for one in wraps if last.node not in one]
+        kept = [
+            one
+            for one in bindings
+            if _line(one.node) >= _line(last.node)
+            if _line(one.node) <= _line(use) or any(one.node in nodes for nodes in wraps)
+        ]
+        return kept, True
 
     def _argument_sources(self, name: str, frame: Frame, index: int | None) -> list[Flow]:
         function = frame.function
@@ -590,40 +625,77 @@ def _item(of_binding: int | None, of_flow: int | None) -> int | None:
     return of_flow if of_binding is None else of_binding
 
 
+def _line(node: ast.AST) -> int:
+    if isinstance(node, ast.comprehension):
+        return node.target.lineno
+    return int(getattr(node, "lineno", 0))
+
+
+def _precedes(
+    binding: _Binding, above: Mapping[ast.AST, ast.AST], parents: Mapping[ast.AST, ast.AST]
+) -> bool:
+    """Return whether a binding always runs before a use of its name.
+
+    Args:
+        binding: the binding.
+        above: what is around the use, each with the part of it that holds the use.
+        parents: what is around each node of the file.
+
+    """
+    node = binding.node
+    if isinstance(node, ast.For):
+        return above.get(node) in node.body
+    around = parents.get(node)
+    holder = above.get(around) if around is not None else None
+    if holder is None or holder is node:
+        return False
+    if isinstance(node, ast.comprehension):
+        return True
+    if binding.is_part or not isinstance(node, ast.Assign | ast.AnnAssign):
+        return False
+    for block in ("body", "orelse", "finalbody"):
+        statements = getattr(around, block, ())
+        if isinstance(statements, list) and node in statements and holder in statements:
+            return statements.index(node) < statements.index(holder)
+    return False
+
+
 def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, _Binding]]:
     """Yield the targets to which a statement binds values."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                yield from _unpacked(target, value)
+                yield from _unpacked(node, target, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield target, _Binding(value)
+            yield target, _Binding(node, value)
         case ast.NamedExpr(target=target, value=value):
-            yield target, _Binding(value)
+            yield target, _Binding(node, value)
         case ast.AugAssign(target=target, value=value):
-            yield target, _Binding(value, is_part=True)
+            yield target, _Binding(node, value, is_part=True)
         case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
             for name in ast.walk(target):
                 if isinstance(name, ast.Name):
-                    yield name, _Binding(value, is_part=True)
+                    yield name, _Binding(node, value, is_part=True)
         case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-            yield target, _Binding(value)
+            yield target, _Binding(node, value)
         case ast.Call(
             func=ast.Attribute(value=target, attr="append" | "extend" | "update" | "add_"),
             args=[value, *_],
         ):
-            yield target, _Binding(value, is_part=True)
+            yield target, _Binding(node, value, is_part=True)
 
 
-def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, _Binding]]:
+def _unpacked(
+    node: ast.AST, target: ast.expr, value: ast.expr
+) -> Iterator[tuple[ast.expr, _Binding]]:
     match target:
         case ast.Tuple(elts=items) | ast.List(elts=items):
             for index, item in enumerate(items):
-                yield item, _Binding(value, index)
+                yield item, _Binding(node, value, index)
         case ast.Subscript(value=inner):
-            yield inner, _Binding(value, is_part=True)
+            yield inner, _Binding(node, value, is_part=True)
         case _:
-            yield target, _Binding(value)
+            yield target, _Binding(node, value)
 
 
 _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {

@@ -50,20 +50,14 @@ _DRAWS: Sequence[tuple[str, str]] = (
 """Functions that draw noise, by the library whose generator they use."""
 
 _WORDS = frozenset(
-    [
-        "dp",
-        "ldp",
-        "cdp",
-        "dpsgd",
-        "privacy",
-        "private",
-        "privatize",
-        "privatise",
-        "differential",
-        "differentially",
-        "sensitivity",
-    ]
+    re.split(
+        r"\s",
+        "dp ldp cdp dpsgd privacy private privately privatize privatise differential "
+        "differentially sensitivity",
+    )
 )
+_CLIP_WORDS = frozenset({"clip", "clipped", "clipping"})
+_NOISE_WORDS = frozenset({"noise", "noisy", "sigma", "epsilon", "gaussian", "laplace"})
 
 
 @final
@@ -435,9 +429,8 @@ def _speaks_of_privacy(function: Function) -> bool:
         for name in names
         for word in re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
     }
-    return bool(_WORDS & {word.lower() for word in words}) or any(
-        "noise_multiplier" in name.lower() for name in names
-    )
+    lower = {word.lower() for word in words}
+    return bool(lower & _WORDS) or bool(lower & _CLIP_WORDS and lower & _NOISE_WORDS)
 
 
 def _is_sum(node: ast.AST) -> bool:

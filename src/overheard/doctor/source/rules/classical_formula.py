@@ -1,0 +1,71 @@
+"""The classical Gaussian formula above an epsilon of 1."""
+
+from math import exp, log, sqrt
+from typing import ClassVar, final
+
+from scipy.stats import norm
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.source.code import keyword
+from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
+
+
+@final
+class ClassicalFormula(SourceRule):
+    """Noise of sqrt(2 ln(1.25/delta))/epsilon is proven for an epsilon of at most 1 only."""
+
+    name: ClassVar[str] = "classical-formula"
+    severity: ClassVar[Severity] = "critical"
+    title: ClassVar[str] = "the classical Gaussian formula beyond its range"
+    mend: ClassVar[str] = (
+        "Choose the noise by the exact Gaussian mechanism (Balle and Wang 2018, theorem 8)."
+    )
+    reference: ClassVar[str] = (
+        "flwr.clientapp.mod.LocalDpMod; Dwork and Roth 2014, theorem 3.22"
+    )
+
+    def concerns(self, app: PrivateApp) -> bool:
+        """Return whether there is a `LocalDpMod`."""
+        return any(site.last == "LocalDpMod" for site in app.code.calls)
+
+    def examine(self, app: PrivateApp) -> Seen:
+        """Recompute the epsilon of the noise of one message."""
+        for site in app.code.calls:
+            if site.last != "LocalDpMod":
+                continue
+            given = keyword(site.call, "epsilon", 2), keyword(site.call, "delta", 3)
+            known = [app.code.constant(one, site.function) for one in given]
+            values = [one.value for one in known if one is not None]
+            numbers = [float(one) for one in values if isinstance(one, int | float)]
+            if len(numbers) < 2:
+                yield UnclearCode(
+                    f"Epsilon or delta of {app.places(site.call)[0]} is a value of run time."
+                )
+                continue
+            epsilon, delta = numbers
+            if not (1 < epsilon < 1000 and 0 < delta < 1):
+                continue
+            true = _recompute(epsilon, delta)
+            if true > epsilon:
+                yield CodeFault(
+                    f"The formula gives noise for epsilon {epsilon:g}, at delta {delta:g}; the "
+                    f"epsilon of that noise is {true:.2f}, for one message and a neighbour "
+                    "that lacks the client.",
+                    app.places(site.call),
+                )
+
+
+def _recompute(epsilon: float, delta: float) -> float:
+    """Return the exact epsilon of the noise that the classical formula gives."""
+    mu = epsilon / sqrt(2 * log(1.25 / delta))
+
+    def delta_at(value: float) -> float:
+        tail = norm.logcdf(-value / mu - mu / 2)
+        return float(norm.cdf(mu / 2 - value / mu)) - exp(min(value + float(tail), 0.0))
+
+    low, high = 0.0, mu * mu + 40 * mu
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    return high

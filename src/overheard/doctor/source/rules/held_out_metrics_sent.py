@@ -1,0 +1,40 @@
+"""Losses and metrics of held-out private data are sent in clear."""
+
+from typing import ClassVar, final
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
+from overheard.doctor.source.training import TrainingData
+
+
+@final
+class HeldOutMetricsSent(SourceRule):
+    """A claim on training records does not cover the records that a model is tested on."""
+
+    name: ClassVar[str] = "held-out-metrics-sent"
+    severity: ClassVar[Severity] = "theoretical"
+    title: ClassVar[str] = "exact metrics of held-out records leave the client"
+    mend: ClassVar[str] = (
+        "Test on public records, or state that the claim does not cover the held-out ones."
+    )
+    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", public and private metadata'
+
+    def concerns(self, app: PrivateApp) -> bool:
+        """Return whether clients send anything beside models."""
+        return bool(app.sent)
+
+    def examine(self, app: PrivateApp) -> Seen:
+        """Look for figures that are computed from a loader of other data."""
+        data = TrainingData(app)
+        found = [
+            one
+            for one in app.sent
+            if data.reads_data(one.flow) and data.shown_by(one.flow) is None
+        ]
+        if found:
+            names = ", ".join(dict.fromkeys(f"'{one.key}'" for one in found if one.key))
+            yield CodeFault(
+                f"Computed from held-out records and sent without noise: {names or 'figures'}.",
+                app.places(*(one.node for one in found)),
+            )

@@ -1,0 +1,47 @@
+"""The numbers of records by label are sent in clear."""
+
+import ast
+from typing import ClassVar, final
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.source.code import keyword
+from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
+
+_COUNTING = frozenset({"bincount", "Counter", "value_counts", "histogram", "histc"})
+
+
+@final
+class LabelCountsSent(SourceRule):
+    """Exact counts of labels tell of single records, whatever noise the model has."""
+
+    name: ClassVar[str] = "label-counts-sent"
+    severity: ClassVar[Severity] = "critical"
+    title: ClassVar[str] = "exact counts of values of training records leave the client"
+    mend: ClassVar[str] = "Do not send them, or add noise to them and account for it."
+    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", auxiliary information'
+
+    def concerns(self, app: PrivateApp) -> bool:
+        """Return whether clients send anything beside models."""
+        return bool(app.sent)
+
+    def examine(self, app: PrivateApp) -> Seen:
+        """Follow what is sent back to a function that counts values."""
+        for one in app.sent:
+            for flow in app.code.sources(one.flow, derived=True):
+                if isinstance(flow.node, ast.Call) and _counts(flow.node):
+                    yield CodeFault(
+                        f"Counts of values are sent as {one.key!r} without noise."
+                        if one.key
+                        else "Counts of values are sent without noise.",
+                        app.places(one.node, flow.node),
+                    )
+                    break
+
+
+def _counts(call: ast.Call) -> bool:
+    func = call.func
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return name in _COUNTING or (
+        name == "unique" and keyword(call, "return_counts") is not None
+    )

@@ -1,0 +1,34 @@
+"""The noise is zero."""
+
+from typing import ClassVar, final
+
+from overheard.doctor.criticism import Severity
+from overheard.doctor.source.code import keyword
+from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
+
+
+@final
+class NoNoise(SourceRule):
+    """A noise multiplier of zero adds nothing."""
+
+    name: ClassVar[str] = "no-noise"
+    severity: ClassVar[Severity] = "critical"
+    title: ClassVar[str] = "the noise multiplier is zero"
+    mend: ClassVar[str] = "Choose the noise multiplier for the epsilon of all rounds."
+    reference: ClassVar[str] = "raptor7197/caamas #36"
+
+    def concerns(self, app: PrivateApp) -> bool:
+        """Return whether a noise multiplier is stated."""
+        return any(
+            app.code.constant(keyword(site.call, "noise_multiplier"), site.function)
+            for site in app.code.calls
+        )
+
+    def examine(self, app: PrivateApp) -> Seen:
+        """Look for a noise multiplier of zero."""
+        for site in app.code.calls:
+            given = keyword(site.call, "noise_multiplier")
+            known = app.code.constant(given, site.function)
+            if given is not None and known is not None and known.value == 0:
+                yield CodeFault("The noise multiplier is 0.", app.places(given, site.call))

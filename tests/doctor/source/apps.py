@@ -1,0 +1,336 @@
+"""Short apps, each with a fault of one rule, and the same without it.
+
+They are re-written from the public cases that the rules name: nothing is copied. In a faulty
+app, the line of the fault ends with `# fault`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Files = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The files of an app with a fault, and of one without."""
+
+    bad: Files
+    good: Files
+
+
+OPACUS = """
+import torch
+from flwr.app import Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from opacus import PrivacyEngine
+from torch.utils.data import DataLoader
+from model import Net
+
+app = ClientApp()
+{before}
+
+@app.train()
+def answer(msg, context):
+    {start}
+    net = Net()
+    loader = DataLoader(load("train"), batch_size=32, shuffle=True)
+    net, optimizer, loader = engine_of(context).make_private(
+        module=net,
+        optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
+        data_loader=loader,
+        noise_multiplier={noise},
+        max_grad_norm=1.0,
+        {sampling}
+    )
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = net(x, y)
+        loss.backward()
+        optimizer.step()
+    {end}
+    return Message(content=RecordDict({{"metrics": MetricRecord({{{sent}}})}}), reply_to=msg)
+
+ENGINES = {{}}
+
+def engine_of(context):
+    if context.node_id not in ENGINES:
+        ENGINES[context.node_id] = PrivacyEngine(secure_mode=True)
+    return ENGINES[context.node_id]
+"""
+NET = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = {norm}
+"""
+
+
+def opacus(
+    before: str = "",
+    start: str = "",
+    noise: str = "1.0",
+    sampling: str = "",
+    end: str = "",
+    sent: str = "",
+    norm: str = "nn.GroupNorm(2, 8)",
+) -> Files:
+    """Return a client of Flower that trains by Opacus."""
+    client = OPACUS.format(
+        before=before, start=start, noise=noise, sampling=sampling, end=end, sent=sent
+    )
+    return {"client.py": client, "model.py": NET.format(norm=norm)}
+
+
+def insecure(files: Files) -> Files:
+    """Return an app whose engine draws from the generator of PyTorch."""
+    plain = files["client.py"].replace("PrivacyEngine(secure_mode=True)", "PrivacyEngine()")
+    return {**files, "client.py": plain}
+
+
+def fresh(end: str, sent: str) -> Files:
+    """Return an app that makes an engine in each message."""
+    files = opacus(start="engine = PrivacyEngine(secure_mode=True)", end=end, sent=sent)
+    return {
+        **files,
+        "client.py": files["client.py"].replace("engine_of(context).make", "engine.make"),
+    }
+
+
+SCRIPT = """
+import nvflare.client as flare
+import torch
+from opacus import PrivacyEngine
+
+def main(net, optimizer, loader):
+    flare.init()
+    engine = None
+    while flare.is_running():
+        received = flare.receive()
+        if {condition}:
+            engine = PrivacyEngine(secure_mode=True)
+            net, optimizer, loader = engine.make_private(
+                module=net, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0
+            )
+        for x, y in loader:
+            net(x, y).backward()
+            optimizer.step()
+        flare.send(flare.FLModel(params=net.state_dict(), metrics={{}}))
+"""
+OWN = """
+import torch
+from torch.utils.data import DataLoader
+
+def train_with_dp(net, data, clip, sigma, optimizer):
+    {loader}
+    for x, y in loader:
+        optimizer.zero_grad()
+        {step}
+        for p in net.parameters():
+            p.grad.add_(sigma * clip * torch.randn_like(p))
+        {after}
+        optimizer.step()
+"""
+PER_EXAMPLE = """total = [torch.zeros_like(p) for p in net.parameters()]
+        for one, label in zip(x, y):
+            net.zero_grad()
+            net(one, label).backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), clip)
+            for s, p in zip(total, net.parameters()):
+                s.add_(p.grad)
+        for s, p in zip(total, net.parameters()):
+            p.grad = s"""
+PER_BATCH = """net(x, y).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), clip)"""
+LOADER = "loader = DataLoader(data, batch_size=32)"
+POISSON = "loader = DataLoader(data, batch_sampler=PoissonSampler(len(data), 0.01))"
+
+
+def own(step: str, after: str = "", loader: str = LOADER) -> Files:
+    """Return an app that clips and adds noise by itself."""
+    return {"train.py": OWN.format(step=step, after=after, loader=loader)}
+
+
+ACCUMULATED = {
+    "train.py": """
+import torch
+
+def train_privately(net, loader, clip, sigma, optimizer):
+    for i, (x, y) in enumerate(loader):
+        net(x, y).backward()
+        if (i + 1) % 4 == 0:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), clip)  # fault
+            for p in net.parameters():
+                p.grad.add_(sigma * clip * torch.randn_like(p))
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+}
+SERVER_NOISE = """
+import numpy as np
+
+class PrivateServer:
+    def aggregate_weights(self, old, weights, clip, sigma):
+        summed = []
+        for before, weight in zip(old, weights):
+            {clip}
+            summed.append({kept} + np.random.normal(0, sigma * clip, before.shape))
+        return summed
+"""
+ORDER = """
+import numpy as np
+
+def privatize(update, clip, sigma):
+    {first}
+    {second}
+    return update
+"""
+NOISE = "update = update + np.random.normal(0, sigma * clip, update.shape)"
+CLIP = "update = np.clip(update, -clip, clip)"
+WRAPPED = """
+from flwr.client import NumPyClient
+from flwr.server.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
+from flwr_datasets.partitioner import {partitioner}
+
+class Client(NumPyClient):
+    def fit(self, parameters, config):
+        return parameters, {count}, {{}}
+
+def server(context):
+    parts = {partitioner}(num_partitions=10)
+    strategy = FedAvg({settings})
+    return DifferentialPrivacyServerSideFixedClipping(  # fault
+        strategy,
+        noise_multiplier=0.5,
+        clipping_norm=1.0,
+        num_sampled_clients=context.run_config["sampled"],
+    )
+"""
+CONFIG = """
+[tool.flwr.app.config]
+sampled = {sampled}
+[tool.flwr.federations.local]
+options.num-supernodes = {nodes}
+"""
+
+
+def wrapped(
+    count: str = "len(self.data)",
+    partitioner: str = "IidPartitioner",
+    settings: str = "fraction_fit=0.5, min_fit_clients=2",
+    sampled: int = 10,
+    nodes: int = 20,
+) -> Files:
+    """Return an app whose server adds noise by a wrapper of Flower."""
+    return {
+        "app.py": WRAPPED.format(count=count, partitioner=partitioner, settings=settings),
+        "pyproject.toml": CONFIG.format(sampled=sampled, nodes=nodes),
+    }
+
+
+def local(arguments: str) -> Files:
+    """Return an app whose clients add noise by `LocalDpMod`."""
+    return {
+        "client.py": (
+            "from flwr.clientapp import ClientApp\n"
+            "from flwr.clientapp.mod import LocalDpMod\n"
+            "CLIP = 2.0\n"
+            f"app = ClientApp(mods=[LocalDpMod({arguments})])  # fault\n"
+        )
+    }
+
+
+HAND_ACCOUNTED = """
+import dp_accounting
+import jax_privacy
+from torch.utils.data import DataLoader
+
+def train(data, loss):
+    loader = {loader}
+    gradient = jax_privacy.clipped_grad(loss, l2_clip_norm=1.0)
+    event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
+    return dp_accounting.SelfComposedDpEvent(event, 100)
+"""
+
+PAIRS: Mapping[str, Pair] = {
+    "engine-per-message": Pair(
+        fresh("epsilon = engine.get_epsilon(1e-5)\n    print(epsilon)", ""),
+        opacus(end="print(engine_of(context).get_epsilon(1e-5))"),
+    ),
+    "round-epsilon-reported": Pair(
+        fresh("epsilon = engine.get_epsilon(1e-5)", '"epsilon": epsilon'),
+        opacus(end="epsilon = engine_of(context).get_epsilon(1e-5)", sent='"epsilon": epsilon'),
+    ),
+    "insecure-generator": Pair(insecure(opacus()), opacus()),
+    "training-metrics-sent": Pair(
+        opacus(end="total = 0.0 + loss.item()", sent='"train_loss": total'),
+        opacus(end="total = 0.0 + loss.item()\n    print(total)", sent='"lr": 0.1'),
+    ),
+    "held-out-metrics-sent": Pair(
+        opacus(
+            end='test = DataLoader(load("test"))\n    score = sum(net(x, y) for x, y in test)',
+            sent='"accuracy": score',
+        ),
+        opacus(end='score = sum(net(x, y) for x, y in DataLoader(load("test")))'),
+    ),
+    "label-counts-sent": Pair(
+        opacus(end="counts = torch.bincount(y)", sent='"counts": counts.tolist()'),
+        opacus(end="counts = torch.bincount(y)\n    print(counts)"),
+    ),
+    "count-sent": Pair(
+        opacus(sent='"num-examples": len(loader.dataset)'), opacus(sent='"num-examples": 1')
+    ),
+    "batch-norm": Pair(opacus(norm="nn.BatchNorm2d(8)"), opacus()),
+    "no-noise": Pair(opacus(noise="0.0"), opacus()),
+    "noise-repeats": Pair(
+        insecure(opacus(start="torch.manual_seed(42)")), opacus(start="torch.manual_seed(42)")
+    ),
+    "noise-seed-known": Pair(
+        insecure(opacus(start='torch.manual_seed(msg.content["config"]["seed"])')),
+        insecure(opacus(start='rate = msg.content["config"]["rate"]')),
+    ),
+    "poisson-accounting": Pair(
+        opacus(
+            sampling="poisson_sampling=False,",
+            end="print(engine_of(context).get_epsilon(1e-5))",
+        ),
+        opacus(
+            sampling="poisson_sampling=True,",
+            end="print(engine_of(context).get_epsilon(1e-5))",
+        ),
+    ),
+    "late-joiner": Pair(
+        {"client.py": SCRIPT.format(condition="received.current_round == 0")},
+        {"client.py": SCRIPT.format(condition="engine is None")},
+    ),
+    "batch-gradient-clipped": Pair(own(PER_BATCH), own(PER_EXAMPLE)),
+    "accumulated-then-clipped": Pair(ACCUMULATED, own(PER_EXAMPLE)),
+    "divided-by-realised-size": Pair(
+        own(PER_EXAMPLE, "p.grad.div_(len(x))", POISSON),
+        own(PER_EXAMPLE, "p.grad.div_(32)", POISSON),
+    ),
+    "weights-clipped": Pair(
+        {
+            "server.py": SERVER_NOISE.format(
+                clip="weight = np.clip(weight, -1, 1)", kept="weight"
+            )
+        },
+        {
+            "server.py": SERVER_NOISE.format(
+                clip="change = np.clip(weight - before, -clip, clip)", kept="before + change"
+            )
+        },
+    ),
+    "noise-before-clipping": Pair(
+        {"client.py": ORDER.format(first=NOISE, second=CLIP)},
+        {"client.py": ORDER.format(first=CLIP, second=NOISE)},
+    ),
+    "weights-by-count": Pair(wrapped(partitioner="DirichletPartitioner"), wrapped()),
+    "cohort-smaller": Pair(wrapped(nodes=10), wrapped()),
+    "local-sensitivity": Pair(
+        local("CLIP, sensitivity=1.0, epsilon=0.5, delta=1e-5"),
+        local("CLIP, sensitivity=CLIP, epsilon=0.5, delta=1e-5"),
+    ),
+    "classical-formula": Pair(local("CLIP, CLIP, 10.0, 1e-5"), local("CLIP, CLIP, 1.0, 1e-5")),
+}
