@@ -2,13 +2,17 @@
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import INSTALL_HINT, PrivacyRelation
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 POPULATION_SIZE = 10**6
 """Population size given to the accountant for sampling; only the sampling rate matters."""
@@ -39,6 +43,9 @@ FINEST_GRID = 1e-9
 
 COARSEST_GRID = 5e-3
 """Largest distance between two privacy losses."""
+
+USUAL_DELTA = 1e-5
+"""The delta whose epsilon decides the grid of a whole curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +119,17 @@ class PoissonNoise:
         grid = 0.1 * self.upper_epsilon(delta) / self.draws
         return self._epsilon(delta, max(grid, FINEST_GRID), is_upper=False)
 
+    def deltas(self, epsilons: Sequence[float]) -> tuple[float, ...]:
+        """Return an upper bound of delta at each epsilon, for both directions.
+
+        Raises:
+            PlanError: if `dp-accounting` is not installed.
+
+        """
+        grid = math.sqrt(1e-3 * self._rough_epsilon(USUAL_DELTA) / self.draws)
+        losses = _composed_losses(self, grid, is_upper=True)
+        return tuple(map(float, losses.get_delta_for_epsilon(epsilons)))
+
     def renyi_epsilon(self, delta: float) -> float | None:
         """Return an upper bound by Renyi divergences; None for a unit that is replaced.
 
@@ -154,6 +172,14 @@ def _renyi_epsilon(noise: PoissonNoise, delta: float) -> float:
 @lru_cache(maxsize=256)
 def _loss_epsilon(noise: PoissonNoise, delta: float, grid: float, *, is_upper: bool) -> float:
     """Return epsilon by the privacy losses on a grid, rounded up or down."""
+    losses = _composed_losses(noise, grid, is_upper=is_upper)
+    return float(losses.get_epsilon_for_delta(delta))
+
+
+def _composed_losses(
+    noise: PoissonNoise, grid: float, *, is_upper: bool
+) -> "PrivacyLossDistribution":
+    """Return the privacy losses of all draws on a grid, rounded up or down."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
@@ -171,7 +197,7 @@ def _loss_epsilon(noise: PoissonNoise, delta: float, grid: float, *, is_upper: b
         if noise.relation == "replace-one"
         else NeighboringRelation.ADD_OR_REMOVE_ONE,
     )
-    return float(losses.self_compose(noise.draws).get_epsilon_for_delta(delta))
+    return losses.self_compose(noise.draws)
 
 
 @contextmanager
