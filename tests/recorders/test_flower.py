@@ -15,6 +15,7 @@ from flwr.app import (
     Array,
     ArrayRecord,
     ConfigRecord,
+    Context,
     Error,
     Message,
     MetricRecord,
@@ -29,10 +30,14 @@ from flwr.supercore.task_identity import TaskIdentity
 from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_config import read_run_config
+from overheard.archive.truth import read_truth
+from overheard.core.algorithm.canary_direction import draw_canary_direction
 from overheard.core.messages import Evaluation, MissingReply, UnstoredMessage, Update
 from overheard.core.messages import Message as TranscriptMessage
 from overheard.core.parties import SERVER
-from overheard.recorders.flower import RecordingGrid
+from overheard.core.seeds import Seed
+from overheard.core.true_facts.canary_directions import CanaryDirections
+from overheard.recorders.flower import CanaryNodes, RecordingGrid
 from overheard.report.show import show
 
 NODES = (11, 2**63 + 5, 15)
@@ -466,6 +471,43 @@ def test_the_strategy_that_is_named_tells_the_algorithm(tmp_path: Path) -> None:
     FedAvg().start(silent, record_of(START), num_rounds=1)
     silent.finish()
     assert read_manifest(silent.folder).algorithm == ""
+
+
+def test_canary_nodes_send_directions_that_the_ground_truth_names(tmp_path: Path) -> None:
+    canaries = CanaryNodes(share=0.3, clip=2.0, seed=5)
+    nodes = tuple(range(100, 140))
+    start = {"w": np.ones((20, 30), np.float32), "steps": np.array([4])}
+
+    def answer_as_node(message: Message) -> Message:
+        context = Context(1, message.metadata.dst_node_id, {}, RecordDict(), {})
+        return canaries(message, context, lambda asked, _: answer(asked))
+
+    grid = Nodes(answer_as_node, nodes)
+    with RecordingGrid(grid, tmp_path / "run", canaries=canaries) as recording:
+        for change in (0, 1):
+            now = {**start, "w": start["w"] + change}
+            replies = list(recording.send_and_receive(ask("train", record_of(now), nodes)))
+    truth = read_truth(tmp_path / "run", (CanaryDirections,))
+    fact = truth.facts.get(CanaryDirections)
+    assert fact is not None
+    assert fact.seeds == canaries.seeds(nodes)
+    assert 5 <= len(fact.seeds) <= 20  # 12 on average
+    sent = [one for one in read_messages(tmp_path / "run") if isinstance(one.body, Update)]
+    for message in sent:
+        change = message.body.delta["w"]
+        if message.sender in fact.seeds:
+            assert float(change.norm()) == pytest.approx(2.0, rel=1e-3)
+            direction = draw_canary_direction(
+                message.body.delta, Seed(fact.seeds[message.sender])
+            )
+            assert torch.allclose(2 * direction["w"], change, atol=1e-5)
+        else:
+            assert float(change.std()) == pytest.approx(0.0, abs=1e-6)
+    # Metrics and whole numbers are those of a client, and evaluation is left alone.
+    canary = next(one for one in replies if f"client/{one.metadata.src_node_id}" in fact.seeds)
+    assert canary.content["arrays"]["steps"].numpy() == 4
+    assert canary.content["metrics"]["num-examples"] == canary.metadata.src_node_id % 10
+    assert "arrays" not in answer_as_node(ask("evaluate", record_of(start), nodes)[0]).content
 
 
 def test_a_grid_is_told_what_replies_hold(tmp_path: Path) -> None:

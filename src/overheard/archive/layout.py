@@ -25,9 +25,12 @@ _WEIGHTS_NAME = re.compile(r"[0-9]{4,9}-[A-Za-z0-9_.-]{1,160}\.safetensors")
 _BEYOND_ASCII = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
+TRUTH_FILE = "truth.json"
+
+
 def truth_path(folder: Path) -> Path:
     """Return the path of the ground truth of a run."""
-    return folder / "truth.json"
+    return folder / TRUTH_FILE
 
 
 def seconds_path(folder: Path) -> Path:

@@ -52,9 +52,20 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
         DataError: if `read_truth` would refuse it.
 
     """
+    content = truth_text(truth).encode()
+    write_bytes(truth_path(folder), content, inside=folder if inside is None else inside)
+
+
+def truth_text(truth: GroundTruth) -> str:
+    """Return the content of the file of a ground truth.
+
+    Raises:
+        DataError: if `read_truth` would refuse it.
+
+    """
     accuracy = [_Accuracy(number, share) for number, share in truth.accuracy.items()]
     stated = {fact.key: fact.to_json() for fact in truth.facts}
-    content = to_json({**stated, ACCURACY: accuracy}) + b"\n"
+    content = to_json({**stated, ACCURACY: accuracy}).decode() + "\n"
     try:
         _parse_truth(content, tuple(map(type, truth.facts)))
     except ValueError as error:
@@ -62,7 +73,7 @@ def write_truth(folder: Path, truth: GroundTruth, *, inside: Path | None = None)
             f"the ground truth cannot be written: {describe_damage(error)}; correct it in the "
             "data"
         ) from error
-    write_bytes(truth_path(folder), content, inside=folder if inside is None else inside)
+    return content
 
 
 def has_truth(folder: Path) -> bool:

@@ -9,11 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, final
 
+from overheard.archive.layout import TRUTH_FILE
 from overheard.archive.run_config import RUN_CONFIG, run_config_text
+from overheard.archive.truth import truth_text
+from overheard.core.facts import Facts
 from overheard.core.mechanism import ClientSampling
-from overheard.core.parties import client
+from overheard.core.parties import Party, client
 from overheard.core.recipe import Recipe
 from overheard.core.task import Task
+from overheard.core.true_facts.canary_directions import CanaryDirections
+from overheard.core.truth import GroundTruth
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.flower_api import (
     ArrayRecord,
@@ -26,6 +31,7 @@ from overheard.recorders.flower_api import (
 from overheard.recorders.flower_contents import extract_arrays
 from overheard.recorders.flower_defenses import stated_defenses
 from overheard.recorders.flower_messages import (
+    UNKNOWN_NODE,
     find_in_reply,
     read_other_replies,
     read_replies,
@@ -36,13 +42,14 @@ from overheard.recorders.flower_messages import (
 from overheard.recorders.flower_mod import recording_mod
 from overheard.recorders.flower_rounds import FlowerRoundRecorder
 from overheard.recorders.node_names import PARTITION_KEY, NameSource, NodeNames
+from overheard.recorders.replies.canary_nodes import CanaryNodes
 from overheard.recorders.replies.differences import ReplyKind, Scales
 from overheard.recorders.replies.reply_reading import CountUnit, ReplyReading
 from overheard.recorders.reply_values import SIZE_KEYS
 from overheard.recorders.run_info import RunInfo
 from overheard.recorders.stated_algorithm import adds_mean, describe_algorithm
 
-__all__ = ["RecordingGrid", "recording_mod"]
+__all__ = ["CanaryNodes", "RecordingGrid", "recording_mod"]
 
 FRAMEWORK = f"flwr {version('flwr')}"
 
@@ -97,6 +104,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             metrics or configuration, a mapping from node ids, or a function of the node id.
         group: name or number of a group of the operating system that may read the recording;
             None = only the user who runs the server.
+        canaries: the nodes that are canary clients, as the mod of clients has them; the ground
+            truth of the recording then names them. None = there are none.
 
     """
 
@@ -122,6 +131,7 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         began_in: str = "",
         count_unit: CountUnit = "examples",
         group: str | int | None = None,
+        canaries: CanaryNodes | None = None,
     ) -> None:
         """Begin a recording; the folder is created with the first message."""
         self._reading = ReplyReading(kind, rate, scales, began_in, count_unit)
@@ -152,6 +162,8 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
             adds_mean=adds_mean(strategy),
         )
         self._has_run_config = False
+        self._canaries = canaries
+        self._canary_seeds = dict[Party, int]()
         # A custom loop may push and pull on several threads.
         self._lock = threading.Lock()
 
@@ -282,8 +294,22 @@ class RecordingGrid(Grid):  # type: ignore[misc, unused-ignore]
         self._rounds.record_replies(read_replies(replies, self._sizes, self._reading))
         for kind, others in read_other_replies(replies, self._sizes, self._reading).items():
             self._rounds.list_replies(others, kind)
+        self._find_canaries(replies)
         for reply in replies:
             self._names.read_reply(sender_of(reply), partial(find_in_reply, reply))
+
+    def _find_canaries(self, replies: Sequence[Message]) -> None:
+        """Write the ground truth if a canary replies for the first time."""
+        if self._canaries is None:
+            return
+        nodes = [
+            reply.metadata.src_node_id for reply in replies if sender_of(reply) != UNKNOWN_NODE
+        ]
+        found = {**self._canary_seeds, **self._canaries.seeds(nodes)}
+        if found != self._canary_seeds:
+            self._canary_seeds = found
+            fact = CanaryDirections(found)
+            self._writer.write_extra_file(TRUTH_FILE, truth_text(GroundTruth(Facts(fact))))
 
     def _end_round(self) -> None:
         self._rounds.end_round()
