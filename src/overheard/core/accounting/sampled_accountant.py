@@ -180,24 +180,44 @@ def _composed_losses(
     noise: PoissonNoise, grid: float, *, is_upper: bool
 ) -> "PrivacyLossDistribution":
     """Return the privacy losses of all draws on a grid, rounded up or down."""
+    deviation, rate = noise.noise_per_unit, noise.rate
+    grid = max(min(grid, COARSEST_GRID), largest_loss(deviation, rate) / MAX_GRID_POINTS)
+    losses = sampled_losses(deviation, rate, grid, noise.relation, is_upper=is_upper)
+    return losses.self_compose(noise.draws)
+
+
+def sampled_losses(
+    deviation: float, rate: float, grid: float, relation: PrivacyRelation, *, is_upper: bool
+) -> "PrivacyLossDistribution":
+    """Return the privacy losses of a draw of noise on a sum of Poisson samples.
+
+    Args:
+        deviation: standard deviation of the noise, over the most that one unit adds.
+        rate: probability that a unit is sampled.
+        grid: distance between two losses.
+        relation: in what neighboring data sets differ.
+        is_upper: whether losses are rounded up, for an upper bound, or down.
+
+    """
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-    deviation = noise.noise_per_unit
-    # The largest loss of a draw, at ten deviations of the noise.
-    exponent = min(1 / (2 * deviation**2) + 10 / deviation, MAX_EXPONENT)
-    spread = math.log1p(noise.rate * math.expm1(exponent))
-    losses = from_gaussian_mechanism(
+    return from_gaussian_mechanism(
         deviation,
         pessimistic_estimate=is_upper,
-        value_discretization_interval=max(min(grid, COARSEST_GRID), spread / MAX_GRID_POINTS),
-        sampling_prob=noise.rate,
+        value_discretization_interval=grid,
+        sampling_prob=rate,
         use_connect_dots=is_upper,
         neighboring_relation=NeighboringRelation.REPLACE_ONE
-        if noise.relation == "replace-one"
+        if relation == "replace-one"
         else NeighboringRelation.ADD_OR_REMOVE_ONE,
     )
-    return losses.self_compose(noise.draws)
+
+
+def largest_loss(deviation: float, rate: float) -> float:
+    """Return the largest privacy loss of a draw, at ten deviations of the noise."""
+    exponent = min(1 / (2 * deviation**2) + 10 / deviation, MAX_EXPONENT)
+    return math.log1p(rate * math.expm1(exponent))
 
 
 @contextmanager
