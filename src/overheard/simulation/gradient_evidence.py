@@ -108,6 +108,23 @@ def is_diverged(update: Weights) -> bool:
     return not all(float(one.abs().max()) <= LARGEST_CHANGE for one in update.values())
 
 
+def check_trained(view: View, target: Party, rounds: Sequence[int]) -> None:
+    """Check that the updates of a target in these rounds are those of trained models.
+
+    Raises:
+        NeedsError: if one is not.
+
+    """
+    updates = view.updates(target)
+    for number in rounds:
+        if is_diverged(updates[number].delta):
+            raise NeedsError(
+                f"the update of {target} in round {number} has numbers beyond "
+                f"{LARGEST_CHANGE:g}, so nothing can be read from it: see whether its "
+                "training diverged, or whether it was recorded as it was sent"
+            )
+
+
 def compute_gradient_evidence(
     view: View, knowledge: Knowledge, senders_by_round: Mapping[int, Sequence[Party]]
 ) -> dict[int, GradientEvidence]:

@@ -21,6 +21,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.claim import LabelShares
+from overheard.questions.membership.attacks.fed_mia import FedMia
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.checks import simulate_membership
 from overheard.testing.planted_labels import SKEWED, simulate_one_round
@@ -110,7 +111,8 @@ def test_other_attacks_go_on_and_a_corrected_attack_runs(outcome: object, tmp_pa
     assert {one.cell.part for one in again.findings} == {"bias_inversion", "foreign"}
 
 
-def test_a_client_whose_numbers_are_too_large_costs_no_other_its_claims():
+@pytest.mark.parametrize("attack", [LossMembership(), FedMia(), FedMia("confidence")], ids=repr)
+def test_a_client_whose_numbers_are_too_large_costs_no_other_its_claims(attack):
     run = simulate_membership(memorised=True)
     view = run.transcript.seen_by(SERVER)
     huge = tuple(
@@ -120,7 +122,7 @@ def test_a_client_whose_numbers_are_too_large_costs_no_other_its_claims():
         for one in view.messages
     )
     made_now = make_claims(
-        LossMembership(), replace(view, messages=huge), run.targets, run.knowledge, Seed(0)
+        attack, replace(view, messages=huge), run.targets, run.knowledge, Seed(0)
     )
     assert made_now.claims.keys() == set(run.targets[1:])
     assert made_now.problems.keys() == {run.targets[0]}

@@ -95,12 +95,20 @@ def test_an_update_of_nearly_zero_does_not_hide_the_records_of_others(factor: fl
     assert float(held[:, -1].mean()) < 0.3
 
 
-def test_updates_of_no_trained_model_are_refused_if_fewer_than_two_others_are_left() -> None:
-    view = RUN.transcript.seen_by(SERVER)
-    one_broken = claim_of(WhitenedSource(), scaled(view, {"": 1e20}, RUN.targets[:1]))
-    assert one_broken.clients == tuple(RUN.targets)
-    with pytest.raises(NeedsError, match="fewer than two sent an update without"):
-        claim_of(WhitenedSource(), scaled(view, {"": 1e20}, RUN.targets[1:]))
+@pytest.mark.parametrize(
+    ("attack", "fewest"), [(WhitenedSource(), 2), (CosineSource(), 3)], ids=repr
+)
+def test_updates_of_no_trained_model_are_left_out_while_enough_others_are_left(
+    attack: Attack[RecordSources], fewest: int
+) -> None:
+    view, (broken, *others) = RUN.transcript.seen_by(SERVER), RUN.targets
+    claim = claim_of(attack, scaled(view, {"": float("nan")}, [broken]))
+    assert claim.clients == tuple(RUN.targets)
+    held = torch.arange(RECORDS_OF_CLIENT, len(RUN.targets) * RECORDS_OF_CLIENT)
+    named = claim.probabilities[held, :-1].argmax(1)
+    assert float((named == held // RECORDS_OF_CLIENT).float().mean()) > 0.7
+    with pytest.raises(NeedsError, match="numbers beyond"):
+        claim_of(attack, scaled(view, {"": 1e20}, others[fewest - 2 :]))
 
 
 def test_a_layer_that_no_client_changes_hides_no_record() -> None:

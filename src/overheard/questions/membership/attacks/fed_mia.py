@@ -26,6 +26,7 @@ from overheard.questions.membership.estimators.record_logits import (
     record_confidence,
     rounds_to_read,
 )
+from overheard.simulation.gradient_evidence import check_trained, is_diverged
 
 FEWEST_OTHERS = 2
 """Other clients that a round needs, so that their evidence has a spread."""
@@ -87,15 +88,20 @@ class FedMia(Attack[Membership]):
         """Claim the log-odds of each record.
 
         Raises:
-            NeedsError: if a target sent no update in a round with two others.
+            NeedsError: if a target sent no update in a round with two others, or one of a model
+                that diverged.
 
         """
+        read = rounds_to_read(view, targets, self.most_rounds)
+        senders = {
+            number: _senders(view, number)
+            for number in sorted({number for rounds in read.values() for number in rounds})
+        }
         rounds_of = {
-            target: self._comparable_rounds(view, target, rounds)
-            for target, rounds in rounds_to_read(view, targets, self.most_rounds).items()
+            target: self._comparable_rounds(view, target, rounds, senders)
+            for target, rounds in read.items()
         }
         numbers = sorted({number for rounds in rounds_of.values() for number in rounds})
-        senders = {number: _senders(view, number) for number in numbers}
         values = {
             number: self._values(view, knowledge, number, senders[number]) for number in numbers
         }
@@ -114,10 +120,15 @@ class FedMia(Attack[Membership]):
         }
 
     def _comparable_rounds(
-        self, view: View, target: Party, rounds: Sequence[int]
+        self,
+        view: View,
+        target: Party,
+        rounds: Sequence[int],
+        senders: Mapping[int, Sequence[Party]],
     ) -> tuple[int, ...]:
         """Return the rounds in which enough other clients sent an update."""
-        found = tuple(one for one in rounds if len(_senders(view, one)) > FEWEST_OTHERS)
+        check_trained(view, target, rounds)
+        found = tuple(one for one in rounds if len(senders[one]) > FEWEST_OTHERS)
         if target == COHORT or not found:
             raise NeedsError(
                 f"{self.name} compares one client's update with those of {FEWEST_OTHERS} or "
@@ -147,7 +158,13 @@ class FedMia(Attack[Membership]):
 
 
 def _senders(view: View, number: int) -> list[Party]:
-    return [party for party in view.senders() if number in view.rounds_with_updates(party)]
+    """Return who sent an update of a trained model: another says nothing of any record."""
+    return [
+        party
+        for party in view.senders()
+        if number in view.rounds_with_updates(party)
+        and not is_diverged(view.updates(party)[number].delta)
+    ]
 
 
 def _cosines(

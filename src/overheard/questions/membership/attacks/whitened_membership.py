@@ -6,7 +6,6 @@ from typing import ClassVar, final
 
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
-from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import Party
@@ -15,11 +14,7 @@ from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import rounds_to_read
-from overheard.simulation.gradient_evidence import (
-    LARGEST_CHANGE,
-    compute_gradient_evidence,
-    is_diverged,
-)
+from overheard.simulation.gradient_evidence import check_trained, compute_gradient_evidence
 from overheard.simulation.whitening import log_likelihood_ratios
 
 MAX_RATIO = 1e30
@@ -86,14 +81,7 @@ class WhitenedMembership(Attack[Membership]):
         """
         rounds_of = rounds_to_read(view, targets, self.most_rounds)
         for target, rounds in rounds_of.items():
-            updates = view.updates(target)
-            broken = [number for number in rounds if is_diverged(updates[number].delta)]
-            if broken:
-                raise NeedsError(
-                    f"the update of {target} in round {broken[0]} has numbers beyond "
-                    f"{LARGEST_CHANGE:g}, so nothing can be read from it: see whether its "
-                    "training diverged, or whether it was recorded as it was sent"
-                )
+            check_trained(view, target, rounds)
         senders = {
             number: [target for target in targets if number in rounds_of[target]]
             for number in sorted({number for rounds in rounds_of.values() for number in rounds})

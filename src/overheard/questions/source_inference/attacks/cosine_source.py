@@ -10,6 +10,7 @@ from torch import Tensor
 
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import candidate_records
 from overheard.core.messages import Weights
@@ -24,6 +25,7 @@ from overheard.questions.source_inference.estimators.observed_rounds import (
     make_claim,
     rounds_to_read,
 )
+from overheard.simulation.gradient_evidence import LARGEST_CHANGE, is_diverged
 
 FEWEST_CLIENTS = 3
 """Clients that a round needs, so that the others' cosines have a spread."""
@@ -74,7 +76,8 @@ class CosineSource(Attack[RecordSources]):
         """Claim the softmax of the mean evidence.
 
         Raises:
-            NeedsError: if a target sent no update in a round with two other targets.
+            NeedsError: if a target sent no update in a round with two other targets, or no
+                round has updates of trained models of three.
 
         """
         evidence = torch.zeros(
@@ -83,12 +86,23 @@ class CosineSource(Attack[RecordSources]):
         rounds, broadcasts = torch.zeros(len(targets), 1), view.broadcasts()
         chosen = rounds_to_read(view, targets, self.most_rounds, FEWEST_CLIENTS)
         for number, senders in chosen.items():
-            updates = [view.updates(sender)[number].delta for sender in senders]
-            cosines = _cosines(updates, broadcasts[number], knowledge)
-            places = [targets.index(sender) for sender in senders]
+            updates = {one: view.updates(one)[number].delta for one in senders}
+            # An update of no trained model says nothing of any record, nor of other clients.
+            trained = {one: delta for one, delta in updates.items() if not is_diverged(delta)}
+            if len(trained) < FEWEST_CLIENTS:
+                continue
+            cosines = _cosines(tuple(trained.values()), broadcasts[number], knowledge)
+            places = [targets.index(sender) for sender in trained]
             evidence[places] += compare_with_others(cosines)
             rounds[places] += 1
-        return {COHORT: make_claim(view, targets, knowledge, evidence / rounds)}
+        if not rounds.any():
+            raise NeedsError(
+                f"{self.name} compares clients, and no round has {FEWEST_CLIENTS} updates "
+                f"without numbers beyond {LARGEST_CHANGE:g}: see whether training diverged, or "
+                "whether updates were recorded as they were sent"
+            )
+        means = evidence / rounds.clamp(min=1)
+        return {COHORT: make_claim(view, targets, knowledge, means)}
 
 
 def compare_with_others(
