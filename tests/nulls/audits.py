@@ -23,7 +23,7 @@ from overheard.findings.question import Question
 from overheard.learning.training_job import ClientResult, TrainingGroup
 from overheard.plans.plan import parse_plan
 from overheard.plans.registries import ATTACKS, SPLITS, questions
-from tests.nulls.sources import Source, sources
+from tests.nulls.sources import Source, mnist, sources
 
 Null = Literal["noise", "users"]
 """Why nothing can leak. "noise": updates are random numbers that depend on no data, and losses
@@ -80,6 +80,8 @@ class Federation:
         null: why nothing can leak.
         kind: what its plan states.
         questions: the names of the questions.
+        auxiliary_from: the table of the data set of auxiliary examples in a plan; None = the
+            source itself.
 
     """
 
@@ -88,6 +90,7 @@ class Federation:
     null: Null
     kind: Kind
     questions: tuple[str, ...]
+    auxiliary_from: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -131,6 +134,8 @@ def federations() -> Iterator[Federation]:
                     )
                     if names:
                         yield Federation(source, split, null, kind, names)
+    clothes = {"kind": "fashion_mnist", "shrink": 2}
+    yield Federation(mnist(), "iid", "noise", "records", ("membership",), clothes)
 
 
 # Any: a question has claims of its own.
@@ -206,6 +211,7 @@ def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, 
     """Return the plan of an audit; its settings vary with the number."""
     source, split = federation.source, SPLITS.plugins()[federation.split]
     is_by_user, stated = split.has_one_user_per_client, dict[str, Any]()
+    is_foreign = federation.auxiliary_from is not None
     # Half of the audits have auxiliary examples, which leave users with unequal rests.
     stated["auxiliary"] = 100 if number % 2 or federation.null != "users" else None
     stated["examples"] = 12 if is_by_user else (20, 40)
@@ -244,6 +250,7 @@ def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, 
                 "attacks": _attacks_on(name, number),
                 "pseudonyms": "round" if federation.kind == "users" else "run",
                 "virtual": {"clients": 30},
+                **({"auxiliary_from": federation.auxiliary_from} if is_foreign else {}),
             }
             for name in federation.questions
         ],

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from overheard.core.errors import DataError
+from overheard.data.datasets.mnist import FashionMnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.reading.folder import data_folder, require_file
 
@@ -113,9 +114,9 @@ def _write_csv(
     return {"kind": "own", "reference": str(path), **columns}
 
 
-def _why_no_wisdm() -> str:
+def _why_missing(source: str, *files: str) -> str:
     try:
-        require_file(data_folder(None), ("wisdm/wisdm_windows.csv.gz",), Wisdm.source)
+        require_file(data_folder(None), files, source)
     except DataError as error:
         return str(error)
     return ""
@@ -136,10 +137,26 @@ def sources() -> tuple[Source, ...]:
             lambda *_: {"kind": "wisdm"},
             are_users_shuffled=False,
             has_attributes=False,
-            why_missing=_why_no_wisdm(),
+            why_missing=_why_missing(Wisdm.source, "wisdm/wisdm_windows.csv.gz"),
         ),
         Source("own table", len(LABELS), MLP, _write_table),
         # Arrays have no attributes.
         Source("own images", len(LABELS), MLP, _write_images, has_attributes=False),
         Source("own texts", len(LABELS), TEXT_BAG, _write_texts, has_texts=True),
+    )
+
+
+def mnist() -> Source:
+    """Return MNIST, which has another set of the same shape and number of classes."""
+    return Source(
+        "mnist",
+        10,
+        MLP,
+        lambda *_: {"kind": "mnist", "shrink": 2},
+        has_users=False,
+        why_missing=_why_missing(
+            FashionMnist.source,
+            "fashion_mnist/fashion_mnist.npz",
+            "fashion_mnist/train-images-idx3-ubyte.gz",
+        ),
     )

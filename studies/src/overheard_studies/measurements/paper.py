@@ -20,6 +20,7 @@ from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
 from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.measurements.whitened import whitened
+from overheard_studies.measurements.whitened_grid import whitened_grid
 from overheard_studies.study import Paper
 
 PAPER = Paper(
@@ -32,6 +33,7 @@ PAPER = Paper(
         source_inference(),
         membership_worlds(),
         whitened(),
+        whitened_grid(),
         whitened_layers(),
         words(),
         identity(),

@@ -89,6 +89,9 @@ class World:
         batch: examples a step.
         balanced: whether classes are equally frequent, and `auxiliary` is per class.
         defenses: which the attacker does not know.
+        clients: number of clients.
+        participation: share of the clients that train in a round.
+        auxiliary_from: the data set of the auxiliary examples; None = `source`.
 
     """
 
@@ -103,6 +106,9 @@ class World:
     batch: int = 32
     balanced: bool = True
     defenses: tuple[Defense, ...] = ()
+    clients: int = 5
+    participation: float = 1.0
+    auxiliary_from: DataSource | None = None
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of one run."""
@@ -111,7 +117,7 @@ class World:
             data=DataPlan(
                 source=self.source,
                 split=Iid(balanced=self.balanced),
-                clients=5,
+                clients=self.clients,
                 examples=self.examples,
                 candidates=CandidateSettings(members=self.members, outsiders=1000),
                 auxiliary_per_class=self.auxiliary if self.balanced else None,
@@ -123,9 +129,12 @@ class World:
                 epochs=self.epochs,
                 rate=self.rate,
                 batch=self.batch,
+                participation=self.participation,
             ),
             arms=(ArmPlan(name=ARM, defenses=self.defenses),),
-            threats=(ThreatPlan(attacks=(WhitenedMembership(),)),),
+            threats=(
+                ThreatPlan(attacks=(WhitenedMembership(),), auxiliary_from=self.auxiliary_from),
+            ),
         )
 
     def describe(self) -> str:
@@ -134,6 +143,8 @@ class World:
             f"{self.source!r}, {self.model!r}, {self.examples} examples, {self.rounds} rounds, "
             f"{self.epochs} epochs, rate {self.rate:g}, batch {self.batch}, "
             f"{self.auxiliary} auxiliary{' a class' if self.balanced else ''}"
+            f"{'' if self.auxiliary_from is None else f' from {self.auxiliary_from!r}'}"
+            f", {self.participation * self.clients:g} of {self.clients} clients"
             f"{''.join(f', {one!r}' for one in self.defenses)}"
         )
 
@@ -259,7 +270,9 @@ def _factor(rows: Tensor) -> tuple[Tensor, Tensor]:
 Infer = Callable[[View, Sequence[Party], Knowledge], Mapping[Party, Tensor]]
 
 
-def _inferred_by(attack: Attack[Membership]) -> Infer:
+def inferred_by(attack: Attack[Membership]) -> Infer:
+    """Return the scores of an attack by target."""
+
     def infer(
         view: View, targets: Sequence[Party], knowledge: Knowledge
     ) -> Mapping[Party, Tensor]:
@@ -283,15 +296,35 @@ def _measure(
     name: str, world: World, rows: Mapping[str, Infer], run: MeasurementRun
 ) -> Iterator[ReproducedValue]:
     """Yield the figures of each attack, and the gain of the whitened test over each other."""
-    seeds = run.seeds or (SEEDS[:1] if run.quick else SEEDS)
+    seeds = seeds_of(run)
     by_seed: dict[str, list[Scores]] = {row: [] for row in (*rows, "strength")}
     for seed in seeds:
-        for row, scores in _run(world, rows, seed, run).items():
+        for row, scores in run_world(world, {**rows, "strength": _strength}, seed, run).items():
             by_seed[row].append(scores)
     strengths = by_seed.pop("strength")
-    numbers = np.arange(len(seeds))
     context = f"{world.describe()}, seeds {', '.join(map(str, seeds))}"
+    yield from compare_rows(name, context, by_seed)
+    yield from _readable(name, context, by_seed[OURS], strengths)
+
+
+def seeds_of(run: MeasurementRun) -> Sequence[int]:
+    """Return the seeds of a measurement."""
+    return run.seeds or (SEEDS[:1] if run.quick else SEEDS)
+
+
+def compare_rows(
+    name: str, context: str, by_seed: Mapping[str, Sequence[Scores]]
+) -> Iterator[ReproducedValue]:
+    """Yield the figures of each attack, and the gain of the whitened test over each other.
+
+    Args:
+        name: begins the names of the values.
+        context: begins their descriptions.
+        by_seed: the scores of each attack, seed by seed; the whitened test is `OURS`.
+
+    """
     ours = by_seed[OURS]
+    numbers = np.arange(len(ours))
     for row, found in by_seed.items():
         figures = {
             "auc": [one.auc() for one in found],
@@ -313,7 +346,6 @@ def _measure(
             yield make_value(
                 f"{name}_over_{row}", words, estimate_mean(gap, numbers), None, "higher"
             )
-    yield from _readable(name, context, ours, strengths)
 
 
 def _readable(
@@ -343,24 +375,39 @@ def _limit(found: Sequence[Scores], rate: float) -> float:
     return float(others[int(rate * len(others))])
 
 
-def _run(
-    world: World, rows: Mapping[str, Infer], seed: int, run: MeasurementRun
+def run_world(
+    world: World,
+    rows: Mapping[str, Infer],
+    seed: int,
+    run: MeasurementRun,
+    only_round: int | None = None,
 ) -> Mapping[str, Scores]:
-    """Simulate a run in a folder that the next one replaces, and attack it on one core."""
+    """Simulate a run in a folder that the next one replaces, and attack it on one core.
+
+    Args:
+        world: the federation.
+        rows: attacks by the names of their rows.
+        seed: of the run.
+        run: has the folder and the resources.
+        only_round: the round whose updates are read; None = all rounds.
+
+    """
     plan, folder = world.plan(seed), run.folder / "run"
     remove_folder(folder, inside=run.folder)
     resources = replace(run.resources, workers=1)
     transcript, truth = simulate(plan, arm=ARM, seed=seed, folder=folder, resources=resources)
     view = transcript.seen_by(SERVER)
+    if only_round is not None:
+        view = view.during([only_round])
     owners = truth.facts.need(RecordOwners)
-    targets = sorted(owners.members, key=str)
+    targets = sorted(owners.members.keys() & set(view.senders()), key=str)
+    owned = {place for one in owners.members.values() for place in one} | {*owners.excluded}
     found = {}
-    for row, infer in (*rows.items(), ("strength", _strength)):
+    for row, infer in rows.items():
         knowledge = _knowledge(plan, seed, resources)
         begun = process_time()
         scores = infer(view, targets, knowledge)
         seconds = process_time() - begun
-        owned = {place for one in owners.members.values() for place in one} | {*owners.excluded}
         others = [n for n in range(len(scores[targets[0]])) if n not in owned]
         found[row] = Scores(
             np.stack([scores[one][list(owners.members[one])].numpy() for one in targets]),
@@ -416,12 +463,12 @@ def _conclusions() -> Iterator[Conclusion]:
 
 def whitened() -> Study:
     """Return the whitened test beside other attacks, with linear layers and convolutions."""
-    ours: Mapping[str, Infer] = {OURS: _inferred_by(WhitenedMembership())}
-    rivals = {row: _inferred_by(attack) for row, attack in RIVALS.items()}
+    ours: Mapping[str, Infer] = {OURS: inferred_by(WhitenedMembership())}
+    rivals = {row: inferred_by(attack) for row, attack in RIVALS.items()}
     plain = {**ours, PROTOTYPE: prototype, **rivals}
     worlds = [(name, one, plain) for name, one in (MLPS | DEFENDED).items()]
     fewer = GradientMembership(models=SHADOWS_OF_CONVOLUTIONS, trainings=0)
-    cheap = {**ours, **rivals, GRADIENT: _inferred_by(fewer)}
+    cheap = {**ours, **rivals, GRADIENT: inferred_by(fewer)}
     worlds += [(name, one, cheap) for name, one in CONVOLUTIONS.items()]
     return Study(
         "whitened_membership",
