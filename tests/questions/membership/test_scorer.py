@@ -9,6 +9,7 @@ from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
 from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.parties import COHORT, client
+from overheard.core.scorer import Guesses
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
@@ -114,3 +115,41 @@ def test_a_claim_about_another_number_of_records_is_refused() -> None:
         SCORER.uninformed_guesses(
             Membership(torch.zeros(3)), Knowledge(2, facts=Facts(CandidateRecords(records)))
         )
+
+
+def skewed_scores(sees_records: bool) -> dict[str, float]:
+    """Score a claim that sees labels, and records too, where members are mostly of label 1."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.tensor([1] * 80 + [0] * 20 + [1] * 200 + [0] * 800)
+    kinds = torch.tensor([1.0] * 100 + [-1.0] * 1000)
+    scores = 3.0 * labels + torch.randn(1100, generator=generator)
+    if sees_records:
+        scores += 2.0 * (kinds > 0)
+    records = Examples(torch.zeros(1100, 1), labels)
+    known = Knowledge(2, facts=Facts(CandidateRecords(records)))
+    claim = Membership(scores)
+    guesses = Guesses(SCORER.uninformed_guesses(claim, known), {})
+    return {one.name: one.value for one in SCORER.score(claim, Membership(kinds), guesses)}
+
+
+def test_labels_alone_are_worth_nothing_within_labels() -> None:
+    blind = skewed_scores(sees_records=False)
+    assert blind["membership_auc"] > 0.7
+    assert blind["membership_auc_within_labels"] == pytest.approx(0.5, abs=0.08)
+    assert blind["tpr_at_1_percent_within_labels"] < 0.05
+    # A member is two deviations above a non-member of its label: AUC is Phi(2 / sqrt(2)), .921,
+    # and Phi(2 - 2.326), .37, are above all but 1 %.
+    seen = skewed_scores(sees_records=True)
+    assert seen["membership_auc_within_labels"] == pytest.approx(0.921, abs=0.05)
+    assert seen["tpr_at_1_percent_within_labels"] == pytest.approx(0.37, abs=0.15)
+    assert next(iter(seen)) == "membership_auc_within_labels"
+
+
+def test_labels_that_do_not_differ_add_no_score() -> None:
+    labels = torch.arange(1100) % 2
+    known = Knowledge(2, facts=Facts(CandidateRecords(Examples(torch.zeros(1100, 1), labels))))
+    claim = Membership(torch.arange(1100.0))
+    kinds = Membership(torch.tensor([1.0] * 100 + [-1.0] * 1000))
+    guesses = Guesses(SCORER.uninformed_guesses(claim, known), {})
+    names = [one.name for one in SCORER.score(claim, kinds, guesses)]
+    assert not any("within_labels" in name for name in names)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from overheard.core.claims import Claim
@@ -16,10 +16,13 @@ class Membership(Claim):
     Args:
         scores: evidence of membership, one per candidate record in order. Larger = more likely;
             above 0 = claimed as a member, given equal prior probabilities.
+        labels: the class of each record, by which scores are compared within labels. Uninformed
+            guesses have it; None = claims of attacks, or a task without classes.
 
     """
 
     scores: Float[Tensor, " records"]
+    labels: Int[Tensor, " records"] | None = None
 
     def __post_init__(self) -> None:
         """Refuse empty and non-finite scores."""

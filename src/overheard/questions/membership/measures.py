@@ -7,6 +7,12 @@ from overheard.findings.number_format import SPACE, Measure
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
+        "membership_auc_within_labels": Measure(
+            "Members ranked above non-members of their label", f"{SPACE}of{SPACE}100", 100.0
+        ),
+        "tpr_at_1_percent_within_labels": Measure(
+            f"Members found at 1{SPACE}% false positives, by label", f"{SPACE}%", 100.0
+        ),
         "membership_auc": Measure(
             "Members ranked above non-members", f"{SPACE}of{SPACE}100", 100.0
         ),

@@ -43,7 +43,7 @@ class MembershipQuestion(Question[Membership]):
     ) -> Estimate | None:
         """Return the score interval of an AUC, or the exact interval of a rate."""
         rates = estimate_record_rates(findings)
-        if score == "membership_auc":
+        if score in ("membership_auc", "membership_auc_within_labels"):
             return rates.auc(value)
         if score == "membership_accuracy":
             return rates.accuracy

@@ -6,7 +6,8 @@ from typing import ClassVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.special import chdtrc
 from torch import Tensor
 
 from overheard.core.claims import Claim
@@ -21,6 +22,18 @@ from overheard.questions.membership.claim import Membership
 
 FALSE_POSITIVE_RATES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
 """False positive rates, each with the name of the score of the true positive rate there."""
+
+WITHIN_LABELS = "_within_labels"
+"""Ends the names of scores that compare records of one label alone."""
+
+RATE_WITHIN_LABELS = 0.01
+"""The false positive rate at which records are compared within labels."""
+
+SKEW = 1e-4
+"""Labels of members and non-members differ if a chi-squared test has a smaller p-value."""
+
+FEWEST_OF_LABEL = 20
+"""Non-members of a label that its threshold needs."""
 
 
 @final
@@ -38,6 +51,12 @@ class MembershipScorer(Scorer[Membership]):
       rate (Carlini et al. 2022); requires at least 100 or 1,000 non-members. If records tie at
       the threshold, the same share of tied members and tied non-members counts as above it.
       Uninformed guess: 0.01 and 0.001.
+    - `membership_auc_within_labels`, `tpr_at_1_percent_within_labels`: the same for a member
+      and a non-member of its label, and with a threshold of each label, if the labels of
+      members and non-members differ (`SKEW`). A claim that sees labels alone gains nothing
+      here. A threshold is the median of the label's non-members plus a multiple of the distance
+      to their 90 % quantile; the multiple is one for all labels, so that 1 % of all
+      non-members are above. Members of a label with too few non-members are left out.
 
     Records of other clients are neither, unless the target is all clients. Records of observers
     are always neither.
@@ -84,7 +103,8 @@ class MembershipScorer(Scorer[Membership]):
             raise ClaimError(
                 f"the claim scores {len(claim.scores)} records, there are {len(known.records)}"
             )
-        return {"a coin": Membership(torch.zeros(len(claim.scores)))}
+        labels = known.records.labels.cpu() if known and knowledge.has_classes else None
+        return {"a coin": Membership(torch.zeros(len(claim.scores)), labels)}
 
     def informed_guesses(self, truth: Membership) -> Mapping[str, Membership]:
         """Return nothing: no guess knows part of the truth."""
@@ -97,7 +117,11 @@ class MembershipScorer(Scorer[Membership]):
         members, non_members = claim.scores[truth.scores > 0], claim.scores[truth.scores < 0]
         if not len(members) or not len(non_members):
             return ()
-        values = {"membership_auc": (_auc(members, non_members), 0.5)}
+        values = dict[str, tuple[float, float]]()
+        labels = guesses.uninformed["a coin"].labels
+        if labels is not None:
+            values |= _values_within_labels(claim.scores, truth.scores, labels)
+        values["membership_auc"] = (_auc(members, non_members), 0.5)
         correct = (members > 0).double().mean() + (non_members <= 0).double().mean()
         values["membership_accuracy"] = (float(correct) / 2, 0.5)
         for rate, name in FALSE_POSITIVE_RATES:
@@ -107,6 +131,59 @@ class MembershipScorer(Scorer[Membership]):
             Score(name, value, "higher", {"a coin": uninformed}, {})
             for name, (value, uninformed) in values.items()
         )
+
+
+def _values_within_labels(
+    scores: Float[Tensor, " records"],
+    kinds: Float[Tensor, " records"],
+    labels: Int[Tensor, " records"],
+) -> Mapping[str, tuple[float, float]]:
+    """Return scores within labels with their uninformed guesses; {} if labels are alike.
+
+    Args:
+        scores: of all records.
+        kinds: 1 = member, -1 = non-member, 0 = neither.
+        labels: of all records.
+
+    """
+    is_member, is_outside = kinds > 0, kinds < 0
+    if not _labels_differ(labels[is_member], labels[is_outside]):
+        return {}
+    precise, wins, has_threshold = scores.double().clone(), [], torch.zeros_like(is_member)
+    for label in np.unique(labels[is_member].numpy()):
+        is_of_label = labels == label
+        own, others = precise[is_of_label & is_member], precise[is_of_label & is_outside]
+        if len(others):
+            wins.append((len(own), _auc(own, others)))
+        if len(others) >= FEWEST_OF_LABEL:
+            middle = others.median()
+            width = others.quantile(0.9) - middle
+            precise[is_of_label] -= middle
+            precise[is_of_label] /= width if width > 0 else 1.0
+            has_threshold |= is_of_label
+    values, half = dict[str, tuple[float, float]](), int(is_member.sum()) / 2
+    compared = sum(count for count, _ in wins)
+    if compared > half:
+        mean = sum(count * value for count, value in wins) / compared
+        values["membership_auc" + WITHIN_LABELS] = (mean, 0.5)
+    members, non_members = (
+        precise[is_member & has_threshold],
+        precise[is_outside & has_threshold],
+    )
+    if len(members) > half and len(non_members) * RATE_WITHIN_LABELS >= 1:
+        found = _true_positive_rate(members, non_members, RATE_WITHIN_LABELS)
+        values["tpr_at_1_percent" + WITHIN_LABELS] = (found, RATE_WITHIN_LABELS)
+    return values
+
+
+def _labels_differ(one: Int[Tensor, " members"], other: Int[Tensor, " non_members"]) -> bool:
+    """Return whether a chi-squared test says that labels are of different distributions."""
+    classes = int(max(one.max(), other.max())) + 1
+    counts = torch.stack([labels.bincount(minlength=classes) for labels in (one, other)])
+    present = counts[:, counts.sum(0) > 0].double()  # (2, classes that occur)
+    expected = present.sum(1, keepdim=True) * present.sum(0) / present.sum()
+    statistic = float(((present - expected).square() / expected).sum())
+    return bool(chdtrc(present.shape[1] - 1, statistic) < SKEW)
 
 
 def _auc(

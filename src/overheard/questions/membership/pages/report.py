@@ -11,7 +11,7 @@ from overheard.findings.number_format import SPACE, format_percent
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.questions.membership.measures import MEASURES
-from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES, WITHIN_LABELS
 from overheard.questions.membership.statistics.record_rates import (
     RecordRates,
     estimate_record_rates,
@@ -78,8 +78,32 @@ def membership_sentences(attack_result: AttackResult) -> tuple[str, ...]:
     """
     rates = estimate_record_rates(attack_result.findings)
     return (
+        *_sentences_within_labels(attack_result),
         *_true_positive_sentences(attack_result, rates),
         _accuracy_sentence(attack_result, rates),
+    )
+
+
+def _sentences_within_labels(attack_result: AttackResult) -> tuple[str, ...]:
+    """State the rates among records of one label, where labels alone tell members."""
+    auc, found = (
+        attack_result.rows_by_score.get(name + WITHIN_LABELS)
+        for name in ("membership_auc", "tpr_at_1_percent")
+    )
+    if auc is None:
+        return ()
+    pairs = MEASURES[auc.score].format(auc.value.mean)
+    overall = MEASURES["membership_auc"].format(attack_result.headline_row.value.mean)
+    share = (
+        ""
+        if found is None
+        else f", and finds {format_percent(found.value.mean)} of members at 1{SPACE}% false "
+        "positives with a threshold for each label"
+    )
+    return (
+        "Members and non-members differ in their labels, which tells some apart without any "
+        f"memory of a record. Among records of one label the attack is correct in {pairs} "
+        f"pairs{share}. Over all records it is {overall}, labels included.",
     )
 
 
