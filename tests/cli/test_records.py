@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overheard.findings.document_rows import FindingRow
+from overheard.findings.document_rows import ClaimScore, FindingRow
 from tests.cli.conftest import Command, assert_user_error
 
 CLAIM = FindingRow.model_construct(
@@ -83,3 +83,20 @@ def test_refuses_claims_without_the_truth_of_every_record(
     (audit / "findings.json").write_text(json.dumps({"findings": [damaged]}), encoding="utf-8")
     said = overheard("records", audit, "--attack", "lira")
     assert_user_error(said, "has damaged claims", "run `overheard audit` again")
+
+
+def test_warns_where_labels_alone_tell_members(audit: Path, overheard: Command) -> None:
+    assert "labels" not in overheard("records", audit, "--attack", "lira").err
+    score = ClaimScore(
+        name="membership_auc_within_labels",
+        value=0.6,
+        better="higher",
+        blinds={},
+        references={},
+        gain=0.1,
+    )
+    skewed = CLAIM.model_copy(update={"scores": (score,)}).model_dump(mode="json")
+    (audit / "findings.json").write_text(json.dumps({"findings": [skewed]}), encoding="utf-8")
+    said = overheard("records", audit, "--attack", "lira", "--json")
+    assert "the rate of false discoveries does not hold" in said.err
+    assert json.loads(said.out)[0]["labels_differ"]

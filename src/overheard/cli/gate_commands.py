@@ -219,6 +219,7 @@ def records(
 
     from overheard.cli.checking import findings_path
     from overheard.core.errors import FindingsError
+    from overheard.questions.membership.measures import WITHIN_LABELS
     from overheard.questions.membership.statistics.exposed_records import find_exposed_records
     from overheard.report.release.released_findings import read_claims
 
@@ -235,7 +236,7 @@ def records(
             f"{path}: no scored claim of {attack!r} on membership: name an attack of the "
             "audit's plan, and audit a run whose ground truth is known"
         )
-    console, rows = Console(highlight=False), []
+    console, rows, is_any_skewed = Console(highlight=False), [], False
     for one in claims:
         if len(one.claimed) != len(one.true):
             raise FindingsError(f"{path}: has damaged claims: run `overheard audit` again")
@@ -245,7 +246,12 @@ def records(
         exposed = find_exposed_records(scores, true, rate)
         members = sum(kind > 0 for kind in true)
         place = {"arm": one.arm, "seed": one.seed, "rounds": one.rounds, "target": one.target}
-        rows.append({**place, "members": members, "records": [asdict(row) for row in exposed]})
+        is_skewed = any(score.name.endswith(WITHIN_LABELS) for score in one.scores)
+        is_any_skewed |= is_skewed
+        listed_records = [asdict(row) for row in exposed]
+        rows.append(
+            {**place, "members": members, "labels_differ": is_skewed, "records": listed_records}
+        )
         if not as_json:
             rounds = ", ".join(map(str, one.rounds))
             listed = ", ".join(f"{row.record} (p {row.p_value:.3g})" for row in exposed)
@@ -258,6 +264,12 @@ def records(
             )
     if as_json:
         typer.echo(dumps(rows, indent=2))
+    if is_any_skewed:
+        typer.echo(
+            "The labels of members and non-members differ, so the rate of false discoveries "
+            "does not hold: a record may be listed for its label alone. Take canaries.",
+            err=True,
+        )
 
 
 def _released(found: "FindingsDocument", settings: "ReleaseSettings") -> "FindingsDocument":

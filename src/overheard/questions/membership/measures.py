@@ -5,6 +5,10 @@ from types import MappingProxyType
 
 from overheard.findings.number_format import SPACE, Measure
 
+WITHIN_LABELS = "_within_labels"
+"""Ends the names of scores that compare records of one label alone. Claims have them where
+members and non-members differ in their labels."""
+
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "membership_auc_within_labels": Measure(

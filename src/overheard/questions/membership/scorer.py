@@ -19,12 +19,10 @@ from overheard.core.scorer import Guesses, Score, Scorer
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.questions.membership.claim import Membership
+from overheard.questions.membership.measures import WITHIN_LABELS
 
 FALSE_POSITIVE_RATES = ((0.01, "tpr_at_1_percent"), (0.001, "tpr_at_0.1_percent"))
 """False positive rates, each with the name of the score of the true positive rate there."""
-
-WITHIN_LABELS = "_within_labels"
-"""Ends the names of scores that compare records of one label alone."""
 
 RATE_WITHIN_LABELS = 0.01
 """The false positive rate at which records are compared within labels."""

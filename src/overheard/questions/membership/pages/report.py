@@ -10,8 +10,8 @@ from overheard.findings.finding import Finding
 from overheard.findings.number_format import SPACE, format_percent
 from overheard.findings.score_row import ScoreRow
 from overheard.findings.threat_results import AttackResult, ThreatResult
-from overheard.questions.membership.measures import MEASURES
-from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES, WITHIN_LABELS
+from overheard.questions.membership.measures import MEASURES, WITHIN_LABELS
+from overheard.questions.membership.scorer import FALSE_POSITIVE_RATES
 from overheard.questions.membership.statistics.record_rates import (
     RecordRates,
     estimate_record_rates,
