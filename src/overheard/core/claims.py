@@ -58,6 +58,14 @@ class Claim(ABC):
         """
         return ()
 
+    def strengths(self) -> tuple[float, ...]:
+        """Return how far each number could stand out at most; () = not known.
+
+        In standard deviations of numbers for which there is nothing to find, and from what the
+        attacker knows, without the ground truth.
+        """
+        return ()
+
     def doubt(self) -> str | None:
         """Return why the attack does not trust its own intervals; None = it found no reason.
 

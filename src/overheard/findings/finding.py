@@ -85,6 +85,7 @@ class ClaimRow:
         learning_curve: the attacker's own error by number of virtual clients; None = not
             measured.
         pictures: what it shows; () also where the plan asks for no pictures.
+        strengths: how far each number could stand out at most; () = not known.
 
     """
 
@@ -97,6 +98,7 @@ class ClaimRow:
     doubt: str | None = None
     learning_curve: LearningCurve | None = None
     pictures: tuple[Picture, ...] = field(default=(), repr=False, compare=False)
+    strengths: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def of(cls, claim: Claim, *, with_pictures: bool = False) -> Self:
@@ -112,6 +114,7 @@ class ClaimRow:
             claim.doubt(),
             claim.learning_curve(),
             claim.pictures() if with_pictures else (),
+            claim.strengths(),
         )
 
 

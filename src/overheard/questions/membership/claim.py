@@ -18,11 +18,14 @@ class Membership(Claim):
             above 0 = claimed as a member, given equal prior probabilities.
         labels: the class of each record, by which scores are compared within labels. Uninformed
             guesses have it; None = claims of attacks, or a task without classes.
+        strength: how many standard deviations above non-members each record could be at most;
+            None = the attack does not know.
 
     """
 
     scores: Float[Tensor, " records"]
     labels: Int[Tensor, " records"] | None = None
+    strength: Float[Tensor, " records"] | None = None
 
     def __post_init__(self) -> None:
         """Refuse empty and non-finite scores."""
@@ -32,3 +35,7 @@ class Membership(Claim):
     def numbers(self) -> tuple[float, ...]:
         """Return each score in its shortest float32 form, as findings hold thousands."""
         return tuple(float(str(score)) for score in self.scores.numpy())
+
+    def strengths(self) -> tuple[float, ...]:
+        """Return the strength of each record."""
+        return () if self.strength is None else tuple(self.strength.tolist())

@@ -14,6 +14,7 @@ from overheard.core.view import View
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
+from overheard.simulation.gradient_evidence import compute_gradient_evidence
 from overheard.testing.trial import PlantedRun
 from tests.questions.membership.attacks.test_gradient_membership import mean_auc
 from tests.questions.membership.attacks.test_lira import figure
@@ -115,3 +116,20 @@ def test_the_steps_of_an_adaptive_optimizer_are_undone(by_heart) -> None:
     undone = mean_auc(known(run, recipe=adam), ATTACK)
     assert undone > 0.98
     assert undone > mean_auc(run, ATTACK)
+
+
+def test_strength_is_an_upper_envelope_of_members_at_a_small_rate(by_heart) -> None:
+    view, recipe = by_heart.transcript.seen_by(SERVER), by_heart.knowledge.recipe
+    claims = ATTACK.infer(view, CLIENTS, by_heart.knowledge, Seed(0))
+    evidence = compute_gradient_evidence(view, by_heart.knowledge, {0: CLIENTS, 1: CLIENTS})
+    for place, target in enumerate(CLIENTS):
+        strength = sum(one.strength[place] for one in evidence.values()).sqrt()
+        fit = sum(one.fit[place] for one in evidence.values()) / strength
+        own = slice(20 * place, 20 * place + 20)
+        largest = claims[target].strength.double()
+        assert largest.allclose(
+            recipe.rate * recipe.epochs / recipe.batch * strength, rtol=1e-3
+        )
+        assert float(fit[own].mean()) < float(largest[own].mean())
+    adam = replace(by_heart.knowledge, recipe=replace(recipe, optimizer="adam"))
+    assert ATTACK.infer(view, CLIENTS[:1], adam, Seed(0))[CLIENTS[0]].strength is None

@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from overheard.core.attack import Attack
 from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
-from overheard.core.parties import Party
+from overheard.core.parties import COHORT, Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.questions.membership.claim import Membership
 from overheard.questions.membership.estimators.record_logits import rounds_to_read
 from overheard.simulation.gradient_evidence import check_trained, compute_gradient_evidence
-from overheard.simulation.whitening import log_likelihood_ratios
+from overheard.simulation.whitening import Evidence, log_likelihood_ratios
 
 MAX_RATIO = 1e30
 """Log-likelihood ratios are clamped to this magnitude, within the range of float32."""
@@ -48,7 +52,7 @@ class WhitenedMembership(Attack[Membership]):
     is diagonal: no row says anything of another one. What adaptive optimizers
     divide by is estimated, from the gradients' mean squares. Records whose gradients are large
     in directions where others have none are readable where the mean record is not:
-    `GradientEvidence.strength` says which.
+    `Membership.strength` says which, before any truth.
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
@@ -91,5 +95,25 @@ class WhitenedMembership(Attack[Membership]):
         for target, rounds in rounds_of.items():
             found = [evidence[one].of_sender(senders[one].index(target)) for one in rounds]
             ratios = log_likelihood_ratios(found).clamp(-MAX_RATIO, MAX_RATIO)
-            claims[target] = Membership(ratios.float())
+            strength = largest_scores(found, knowledge) if target != COHORT else None
+            claims[target] = Membership(ratios.float(), strength=strength)
         return claims
+
+
+def largest_scores(
+    rounds: Sequence[Evidence], knowledge: Knowledge
+) -> Float[Tensor, " records"] | None:
+    """Return how many standard deviations each record's fit is above that of non-members.
+
+    That is s sqrt(S), for the strength S of all rounds and the weight s of a record's gradient
+    in an update. It is an upper envelope of this test at the broadcast: s is that of SGD
+    without clipping, and gradients change while a model trains. None if steps are adaptive or
+    private, so that nothing says s.
+    """
+    recipe = knowledge.recipe
+    assert recipe is not None
+    if recipe.optimizer != "sgd" or recipe.private_steps is not None:
+        return None
+    weight = recipe.rate * recipe.epochs / recipe.batch / (1 - recipe.momentum)
+    scores: Tensor = weight * torch.stack([one.strength for one in rounds]).sum(0).sqrt()
+    return scores.float()

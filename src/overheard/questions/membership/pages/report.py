@@ -1,7 +1,10 @@
 """The report's text on which records a client trained on."""
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import final
+
+import numpy as np
 
 from overheard.drawing.question_pages import QuestionPages
 from overheard.drawing.sections import Term
@@ -49,6 +52,7 @@ class MembershipPages(QuestionPages):
         row = attack_result.headline_row
         return (
             *membership_sentences(attack_result),
+            *_strength_sentences(threat_result),
             *best_target_sentences(threat_result, row, self.question.measure(row.score)),
         )
 
@@ -81,6 +85,31 @@ def membership_sentences(attack_result: AttackResult) -> tuple[str, ...]:
         *_sentences_within_labels(attack_result),
         *_true_positive_sentences(attack_result, rates),
         _accuracy_sentence(attack_result, rates),
+    )
+
+
+def _strength_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
+    """State how far records could stand out, if an attack says so without the truth."""
+    for attack_result in threat_result.attack_results:
+        strengths = [
+            one for finding in attack_result.findings for one in finding.claimed.strengths
+        ]
+        if strengths:
+            break
+    else:
+        return ()
+    deviations = np.quantile(strengths, (0.5, 0.9, 0.99))
+    normal = NormalDist()
+    found = [format_percent(normal.cdf(one - normal.inv_cdf(0.99))) for one in deviations]
+    half, tenth, hundredth = (f"{one:.1f}" for one in deviations)
+    return (
+        f"Before any truth, {attack_result.headline_row.attack} states how far each record "
+        f"could stand out: half of the records by at most {half} standard deviations, a tenth "
+        f"by {tenth} or more, a hundredth by {hundredth} or more. At these values a member "
+        f"would be found in {found[0]}, {found[1]} and {found[2]} of cases at 1{SPACE}% false "
+        "positives. This is an upper envelope of this test at the broadcast. How far the model "
+        "moves in a round (learning rate times steps) usually decides, and other records are "
+        "not safe from other attacks.",
     )
 
 
