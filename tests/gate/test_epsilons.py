@@ -248,3 +248,29 @@ def test_a_tighter_rule_never_lets_more_pass(
     tight = statuses(rule({f"{figure}_at_most": limit}), now)
     for one, other in zip(tight, loose, strict=True):
         assert order.index(one) <= order.index(other)
+
+
+FAULT: JsonObject = {
+    "arm": "noisy",
+    "id": "noise-repeats",
+    "severity": "critical",
+    "title": "the same noise in several rounds",
+    "what": "",
+    "where": "",
+    "evidence": "",
+    "mend": "",
+    "reference": "",
+}
+
+
+def test_a_critical_fault_of_the_doctor_fails_a_rule_on_claims_and_no_other():
+    now = told(epsilon_row("holds"), arms=("noisy",))
+    faulty = FindingsDocument.model_validate_json(
+        json.dumps(json.loads(now.to_json()) | {"doctor": [FAULT]})
+    )
+    assert [only(rule(limit), faulty).status for limit in ASKED] == ["pass", "pass", "fail"]
+    assert "noise-repeats" in only(rule(CLAIMS), faulty).why
+    milder = FindingsDocument.model_validate_json(
+        json.dumps(json.loads(now.to_json()) | {"doctor": [FAULT | {"severity": "negligible"}]})
+    )
+    assert only(rule(CLAIMS), milder).status == "pass"

@@ -1,81 +1,93 @@
-"""What the doctor may look at: the arms of a plan, or a recording."""
+"""What the doctor may look at in a run, and what it says of it."""
 
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict
 
-from overheard.archive.manifest import Manifest, read_manifest
-from overheard.archive.reader import open_transcript
-from overheard.archive.requested_rounds import count_requested_rounds
-from overheard.archive.run_end import has_ended
-from overheard.auditing.run_records import planned_defenses, recorded_defenses, recorded_run
+from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.core.defense import RunParameters
+from overheard.core.messages import Message, UnstoredMessage, Update
+from overheard.doctor.criticism import Diagnosis
+from overheard.doctor.recorded.diagnose import diagnose_run
 from overheard.doctor.recorded.evidence import RunEvidence, StatedMechanism
-from overheard.federation.sampling import sampling_rate
+from overheard.findings.criticism_rows import RunCriticism
 from overheard.findings.finding import ArmDefense
-from overheard.plans.plan import Plan
-from overheard.plans.recording_plan import complete_manifest
+from overheard.plans.plan import ArmPlan, Plan
 
 
-def plan_evidence(plan: Plan) -> tuple[RunEvidence, ...]:
-    """Return what a plan states of each of its arms."""
-    return tuple(
-        RunEvidence(
-            f"arm {arm.name!r}",
-            _mechanisms(planned_defenses(plan, arm)),
-            are_defenses_known=True,
-            run=RunParameters(
-                plan.rounds_of(arm),
-                plan.training.participation,
-                sampling_rate(
-                    plan.data.clients, plan.training.participation, plan.training.sampling
-                ),
-                plan.training.sampling,
-                epochs=plan.training.possible_epochs[-1],
-            ),
-            clients=plan.data.clients,
-            recipe=plan.training.recipe,
-            algorithm=repr(arm.algorithm or plan.training.algorithm),
-        )
-        for arm in plan.arms
-    )
-
-
-def recording_evidence(folder: Path, plan: Plan | None = None) -> RunEvidence:
-    """Return what a recording states, with its messages.
+def arm_evidence(
+    plan: Plan, arm: ArmPlan, defenses: Sequence[ArmDefense], run: RunParameters
+) -> RunEvidence:
+    """Return what a plan states of an arm.
 
     Args:
-        folder: the folder of the run or of its transcript.
-        plan: a plan that states more of the run in its table `[recording]`; None = none.
-
-    Raises:
-        TranscriptError: if there is no transcript, or it is damaged.
-        PlanError: if the plan contradicts the recording.
+        plan: the plan.
+        arm: one of its arms.
+        defenses: the defenses of the arm.
+        run: over which they are composed.
 
     """
-    manifest: Manifest = read_manifest(folder)
-    if plan is not None:
-        manifest = complete_manifest(manifest, plan.recording, folder)
-    transcript = open_transcript(folder)
-    asked = count_requested_rounds(transcript, manifest.parties)
-    run = recorded_run(manifest, asked, has_ended=has_ended(folder))
-    counts = [
-        count
-        for message in transcript.messages
-        if (count := getattr(message.body, "examples", None)) is not None
-    ]
     return RunEvidence(
-        "the recording",
-        _mechanisms(recorded_defenses(manifest, run)),
-        are_defenses_known=manifest.are_defenses_known,
-        run=run,
-        clients=asked.clients,
-        messages=tuple(transcript.messages),
-        recipe=manifest.recipe,
-        algorithm=manifest.algorithm,
-        examples=min(counts, default=None),
+        f"arm {arm.name!r}",
+        _mechanisms(defenses),
+        run,
+        clients=plan.data.clients,
+        recipe=plan.training.recipe,
+        algorithm=repr(arm.algorithm or plan.training.algorithm),
     )
 
 
-def _mechanisms(defenses: tuple[ArmDefense, ...]) -> tuple[StatedMechanism, ...]:
+def recorded_evidence(
+    manifest: Manifest,
+    defenses: Sequence[ArmDefense],
+    run: RunParameters,
+    messages: Sequence[Message],
+    clients: int,
+    tuning_runs: int | None = None,
+) -> RunEvidence:
+    """Return what is known of a recorded run.
+
+    Args:
+        manifest: its manifest.
+        defenses: the defenses that it states.
+        run: over which they are composed.
+        messages: all of its messages.
+        clients: number of its clients.
+        tuning_runs: number of runs from which it was chosen; None = not stated.
+
+    """
+    counts = [
+        message.body.examples
+        for message in messages
+        if isinstance(message.body, Update | UnstoredMessage) and message.body.examples
+    ]
+    is_plain = manifest.framework == SIMULATION and manifest.protocol == "fedavg"
+    return RunEvidence(
+        "the recording",
+        _mechanisms(defenses),
+        run,
+        clients=clients,
+        messages=tuple(messages),
+        recipe=manifest.recipe,
+        algorithm="FedAvg(rate=1.0, mean='examples')" if is_plain else manifest.algorithm,
+        examples=min(counts, default=None),
+        tuning_runs=tuning_runs,
+    )
+
+
+def find_criticisms(run: RunEvidence) -> tuple[RunCriticism, ...]:
+    """Return the faults of a run's differential privacy; () if it states none."""
+    return criticisms_of(diagnose_run(run)) if run.mechanisms else ()
+
+
+def criticisms_of(found: Diagnosis) -> tuple[RunCriticism, ...]:
+    """Return the criticisms of a diagnosis as findings store them."""
+    return tuple(
+        RunCriticism(**asdict(one.rule), what=one.what, where=one.where, evidence=one.evidence)
+        for one in found.criticisms
+    )
+
+
+def _mechanisms(defenses: Sequence[ArmDefense]) -> tuple[StatedMechanism, ...]:
     return tuple(
         StatedMechanism(one.settings, one.accounted)
         for one in defenses

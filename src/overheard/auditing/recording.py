@@ -19,6 +19,7 @@ from overheard.archive.reader import open_transcript, weights_paths
 from overheard.archive.requested_rounds import count_requested_rounds
 from overheard.archive.run_end import has_ended
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.doctor_evidence import find_criticisms, recorded_evidence
 from overheard.auditing.inputs import AuditInputs, Resources
 from overheard.auditing.judging.run_truth import RunTruth
 from overheard.auditing.observed_run import ObservedRun
@@ -182,8 +183,29 @@ class CheckedRecording:
         return replace(run, notes=(*match.notes, *differing))
 
     def open_proven_run(self) -> AuditedRun:
-        """Open the recorded run and check its messages; raise as `open_run` does."""
-        return with_proof(self.open_run(), partial(check_messages, self.folder, self.step))
+        """Open the recorded run, check its messages and its differential privacy.
+
+        Raise as `open_run` does.
+        """
+        run = with_proof(self.open_run(), partial(check_messages, self.folder, self.step))
+        whole = open_transcript(self.folder)
+        asked = count_requested_rounds(whole, self.manifest.parties)
+        evidence = recorded_evidence(
+            self.manifest,
+            run.record.defenses,
+            self._accounted_run(whole, None),
+            whole.messages,
+            asked.clients,
+            self.plan.recording.tuning_runs,
+        )
+        try:
+            criticisms = find_criticisms(evidence)
+        except TranscriptError:
+            raise
+        except Exception as error:
+            why = describe_internal_error("the check of differential privacy", error)
+            return replace(run, warnings=(*run.warnings, why))
+        return replace(run, record=replace(run.record, criticisms=criticisms))
 
     def describe(self, run: AuditedRun) -> str:
         """Return one sentence that describes the recorded run."""

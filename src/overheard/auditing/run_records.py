@@ -9,6 +9,7 @@ from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.requested_rounds import RequestedRounds
 from overheard.archive.run_time import read_run_time
+from overheard.auditing.doctor_evidence import arm_evidence, find_criticisms
 from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
@@ -58,11 +59,12 @@ def simulated_run_record(
         truth: what is true of the run.
 
     """
-    spec = run.spec
+    spec, defenses = run.spec, planned_defenses(plan, run.spec.arm)
+    planned = arm_evidence(plan, spec.arm, defenses, planned_run(plan, spec.arm))
     record = ArmRun(
         spec.name,
         spec.seed,
-        planned_defenses(plan, spec.arm),
+        defenses,
         truth.accuracy,
         missing=0,
         answers=0,
@@ -71,6 +73,7 @@ def simulated_run_record(
         control_number=spec.kind.number,
         seconds=read_run_time(folder),
         canary_scores=canary_scores(truth, run.transcript),
+        criticisms=() if spec.kind.is_control else find_criticisms(planned),
     )
     # Models derived from distilled data are among the observed messages but were never sent.
     sent = open_transcript(folder)
@@ -133,8 +136,19 @@ def complete_run_record(
 
 def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
     """Return an arm's defenses, each with its formal promise and its accounted epsilon."""
+    promised = planned_run(plan, arm)
+    records = [_defense_record(one, promised) for one in arm.defenses]
+    if arm.distillation is not None:
+        records.append(
+            ArmDefense(repr(arm.distillation), "client", NO_WEIGHTS_SENT, "no formal promise")
+        )
+    return tuple(records)
+
+
+def planned_run(plan: Plan, arm: ArmPlan) -> RunParameters:
+    """Return what accounting needs to know of the runs of an arm."""
     share, sampling = plan.training.participation, plan.training.sampling
-    promised = RunParameters(
+    return RunParameters(
         plan.rounds_of(arm),
         share,
         sampling_rate(plan.data.clients, share, sampling),
@@ -142,12 +156,6 @@ def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:
         epochs=plan.training.possible_epochs[-1],
         repeats_examples=any(one.repeats_examples for one in arm.defenses),
     )
-    records = [_defense_record(one, promised) for one in arm.defenses]
-    if arm.distillation is not None:
-        records.append(
-            ArmDefense(repr(arm.distillation), "client", NO_WEIGHTS_SENT, "no formal promise")
-        )
-    return tuple(records)
 
 
 def recorded_defenses(manifest: Manifest, run: RunParameters) -> tuple[ArmDefense, ...]:

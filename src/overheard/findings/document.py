@@ -13,6 +13,7 @@ from overheard.core.parties import SERVER
 from overheard.disk.bounded_errors import describe_errors
 from overheard.disk.limits import FINDINGS, JSON_BYTE
 from overheard.disk.reading import parse_json, read_small_file
+from overheard.findings.criticism_rows import CriticismRow
 from overheard.findings.document_rows import (
     DocumentPart,
     FindingRow,
@@ -52,6 +53,7 @@ class FindingsDocument(DocumentPart):
         summary: one entry per cell and score.
         verdicts: one entry per arm, observers, question and kind of target.
         epsilon: one entry per mechanism and group of observers.
+        doctor: faults in the differential privacy of arms; of older versions none are known.
         findings: one entry per claim of an attack that ran; () if the document was read, as
             no reader uses them: reading 495 MiB then takes 8 s and 1.0 GiB of memory.
         refusals: one entry per target of an attack that could not run.
@@ -74,6 +76,7 @@ class FindingsDocument(DocumentPart):
     summary: tuple[SummaryRow, ...]
     verdicts: tuple[VerdictRow, ...]
     epsilon: tuple[EpsilonRow, ...]
+    doctor: tuple[CriticismRow, ...] = ()
     findings: tuple[FindingRow, ...]
     refusals: tuple[RefusalRow, ...]
     plan: str

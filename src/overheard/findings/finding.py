@@ -12,6 +12,7 @@ from overheard.core.scorer import Score
 from overheard.core.task import Utility
 from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.control_draws import ControlDraws
+from overheard.findings.criticism_rows import RunCriticism
 from overheard.findings.html import html_table, short_number
 from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem
@@ -309,6 +310,7 @@ class ArmRun:
             `findings.lost_replies`. It is () for a control.
         clients: number of clients that sent or could read a message; 0 = unknown.
         canary_scores: how far canary clients show in it; () = it has none.
+        criticisms: faults that the doctor found in its differential privacy.
 
     """
 
@@ -335,3 +337,4 @@ class ArmRun:
     lost_replies: tuple[LostReply, ...] = ()
     clients: int = 0
     canary_scores: tuple[CanaryScores, ...] = ()
+    criticisms: tuple[RunCriticism, ...] = ()

@@ -1,7 +1,7 @@
 """Checks claimed and measured values of epsilon against a rule."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isinf
 from typing import final
@@ -69,7 +69,7 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerd
     none: a pipeline that tolerates inconclusive rules must notice a removed defense. Under
     other rules it is inconclusive, since nothing was claimed.
     """
-    judge = _EpsilonJudge(rule)
+    judge = _EpsilonJudge(rule, _critical_faults(now))
     rows = [
         row
         for row in dict.fromkeys(now.epsilon)
@@ -77,6 +77,15 @@ def epsilon_verdicts(rule: EpsilonRule, now: FindingsDocument) -> tuple[RuleVerd
         and (rule.mechanisms is None or row.mechanism in rule.mechanisms)
     ]
     return (*map(judge.judge_row, rows), *judge.missing_rows(now))
+
+
+def _critical_faults(now: FindingsDocument) -> Mapping[str, str]:
+    """Return, by arm, which critical faults the doctor found."""
+    found = defaultdict[str, dict[str, None]](dict)
+    for one in now.doctor:
+        if one.severity == "critical":
+            found[one.arm][f"{one.title} ({one.id})"] = None
+    return {arm: "; ".join(titles) for arm, titles in found.items()}
 
 
 def epsilon_limit_text(rule: EpsilonRule) -> str:
@@ -108,6 +117,8 @@ class _EpsilonJudge:
     """Judges the findings by one rule."""
 
     rule: EpsilonRule
+    faults: Mapping[str, str]
+    """By arm, the critical faults that the doctor found."""
 
     def judge_row(self, row: EpsilonRow) -> RuleVerdict:
         """Judge one mechanism with respect to some observers."""
@@ -122,6 +133,8 @@ class _EpsilonJudge:
             return _judge_guarantee(verdict, row, self.rule.guaranteed_at_most)
         if self.rule.proven_at_most is not None:
             return _judge_proof(verdict, row, self.rule.proven_at_most)
+        if found := self.faults.get(row.arm):
+            return replace(verdict, status="fail", why=f"critical faults: {found}")
         return _judge_claim(verdict, row)
 
     def missing_rows(self, now: FindingsDocument) -> Iterable[RuleVerdict]:

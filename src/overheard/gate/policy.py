@@ -134,8 +134,9 @@ class EpsilonRule(StrictModel):
             infinite if nothing is guaranteed to these observers, or if the claim is refuted.
         proven_at_most: limit on the epsilon that membership attacks prove. A small proven
             epsilon is no proof of privacy.
-        claims_hold: no attack refutes a claim, and no claim is smaller than the epsilon of its
-            settings. The size of the claims is not limited.
+        claims_hold: no attack refutes a claim, no claim is smaller than the epsilon of its
+            settings, and the doctor found no critical fault in the arm. The size of the claims
+            is not limited.
 
     """
 

@@ -30,6 +30,8 @@ class RecordingPlan(StrictModel):
         steps: number of steps in a round of a mechanism that protects single records.
         record_sampling: how the records of such a step were sampled inside a client.
         record_rate: share of a client's records in a step.
+        tuning_runs: number of runs on the same private data from which this one was chosen,
+            itself included.
 
     """
 
@@ -40,6 +42,7 @@ class RecordingPlan(StrictModel):
     steps: Positive | None = None
     record_sampling: RecordSampling | None = None
     record_rate: PositiveShare | None = None
+    tuning_runs: Positive | None = None
 
 
 def complete_manifest(manifest: Manifest, stated: RecordingPlan, recording: Path) -> Manifest:

@@ -30,6 +30,7 @@ from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ThreatResult
+from overheard.report.doctor_section import criticism_rows
 from overheard.report.threat_sentences import threat_sentences
 
 MAX_NUMBERS = 1000
@@ -76,6 +77,7 @@ def _make_document(audit: Audit) -> FindingsDocument:
             ],
             "verdicts": [_verdict_row(result) for result in results],
             "epsilon": [epsilon_row(line) for line in epsilon_results(audit)],
+            "doctor": list(criticism_rows(audit)),
             "findings": [_finding_row(one) for one in audit.findings],
             "refusals": [RefusalRow.of(one, _fields_of(one.cell)) for one in audit.refusals],
         },

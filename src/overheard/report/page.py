@@ -16,6 +16,7 @@ from overheard.drawing.sections import (
 )
 from overheard.epsilon.client_estimate_table import client_estimate_blocks
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
+from overheard.epsilon.mechanism_table import mechanism_blocks
 from overheard.epsilon.table import epsilon_blocks, epsilon_terms
 from overheard.findings.audit import Audit
 from overheard.findings.costs import Costs, arm_costs
@@ -40,6 +41,7 @@ from overheard.findings.threat_results import (
 from overheard.findings.threat_verdict import Verdict
 from overheard.report.arm_figures import arm_figures
 from overheard.report.defense_effects import describe_defense_effects
+from overheard.report.doctor_section import criticism_rows, doctor_blocks
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
 from overheard.report.first_page.first_page import MISTRUST, NO_METADATA, make_first_page
 from overheard.report.first_page.matrix import (
@@ -105,6 +107,7 @@ class ReleasedParts:
         epsilons: sentences on promised, recomputed and measured epsilon.
         epsilon_blocks: the table on epsilon.
         left_out: what the release leaves out, and why, in sentences.
+        alarms: sentences on critical faults in the differential privacy of arms.
 
     """
 
@@ -112,6 +115,7 @@ class ReleasedParts:
     epsilons: tuple[str, ...]
     epsilon_blocks: tuple[SectionBlock, ...]
     left_out: tuple[str, ...]
+    alarms: tuple[str, ...] = ()
 
 
 def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None = None) -> str:
@@ -129,14 +133,23 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
     first = make_first_page(audit, epsilons, digest, parts)
     blocks = part(
         "promises of epsilon",
-        lambda: (*epsilon_blocks(epsilons), *client_estimate_blocks(epsilons)),
+        lambda: (
+            *doctor_blocks(tuple(criticism_rows(audit))),
+            *mechanism_blocks(epsilons),
+            *epsilon_blocks(epsilons),
+            *client_estimate_blocks(epsilons),
+        ),
     )
     if released is not None:
         first = replace(
             first,
+            alarms=released.alarms,
             broken_claims=released.broken_claims,
             epsilons=released.epsilons,
-            steps=(*((MISTRUST,) if released.broken_claims else ()), *first.steps),
+            steps=(
+                *((MISTRUST,) if released.broken_claims or released.alarms else ()),
+                *first.steps,
+            ),
         )
         blocks = released.epsilon_blocks
     question_pages = [pages_of(name) for name in _questions(arm_results)]

@@ -85,7 +85,6 @@ def evidence(
     return RunEvidence(
         "the run",
         (stated,),
-        are_defenses_known=True,
         run=parameters,
         clients=10 if drawn is None else drawn.clients,
         messages=() if drawn is None else draw_messages(mechanism, drawn, recipe),

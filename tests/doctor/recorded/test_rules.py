@@ -199,3 +199,10 @@ def test_a_late_client_without_noise_is_found_without_reports():
     without = replace(LATE, quiet=lambda number, place: place == 9, length=0.01)
     assert faults(RULES["joins-without-privacy"], opacus(without))
     assert faults(RULES["joins-without-privacy"], opacus(replace(LATE, length=0.01))) == ()
+
+
+def test_says_who_is_protected_from_whom():
+    at_server, at_client = diagnose_run(central(Drawn())), diagnose_run(opacus())
+    assert any("proves nothing against the server" in note for note in at_server.notes)
+    assert any("the server included" in note for note in at_client.notes)
+    assert any("sum of their epsilons" in note for note in at_client.notes)

@@ -98,7 +98,7 @@ def _diagnose(target: Path, plan: Path | None, *, prove: bool) -> "Diagnosis":
     from overheard.archive.layout import manifest_path, path_exists, transcript_folder
 
     if target.suffix == ".toml":
-        from overheard.auditing.doctor_evidence import plan_evidence
+        from overheard.auditing.doctor_targets import plan_evidence
         from overheard.cli.plan_code import print_code
         from overheard.doctor.recorded.diagnose import diagnose_runs
         from overheard.plans.plan import read_plan
@@ -108,7 +108,7 @@ def _diagnose(target: Path, plan: Path | None, *, prove: bool) -> "Diagnosis":
         print_code(read, Console(stderr=True))
         return diagnose_runs(plan_evidence(read))
     if target.is_dir() and path_exists(manifest_path(transcript_folder(target))):
-        from overheard.auditing.doctor_evidence import recording_evidence
+        from overheard.auditing.doctor_targets import recording_evidence
         from overheard.doctor.recorded.diagnose import diagnose_runs
         from overheard.plans.plan import read_plan
 

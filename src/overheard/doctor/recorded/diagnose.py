@@ -1,11 +1,13 @@
 """Applies all rules on recordings and plans to what is known of a run."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from overheard.core.plugin_registry import discover_plugins
 from overheard.doctor.criticism import Criticism, Diagnosis, Unseen, join_diagnoses
 from overheard.doctor.recorded.evidence import Hidden, RunEvidence, RunRule
+from overheard.doctor.recorded.observers import protection_notes
 
 PACKAGE = "overheard.doctor.recorded.rules"
 """Where the rules are found."""
@@ -24,8 +26,9 @@ def diagnose_runs(runs: Iterable[RunEvidence]) -> Diagnosis:
 
 
 def diagnose_run(run: RunEvidence) -> Diagnosis:
-    """Apply every rule to a run."""
-    return join_diagnoses(_diagnose(run, rule) for rule in run_rules())
+    """Apply every rule to a run, and say who is protected from whom."""
+    found = join_diagnoses(_diagnose(run, rule) for rule in run_rules())
+    return replace(found, notes=protection_notes(run))
 
 
 def _diagnose(run: RunEvidence, rule: RunRule) -> Diagnosis:

@@ -69,7 +69,6 @@ class RunEvidence:
     Args:
         place: what was looked at, such as "arm 'local DP'" or "the recording".
         mechanisms: the noise mechanisms that it states.
-        are_defenses_known: whether these are all that were in force.
         run: over which mechanisms are composed.
         clients: number of clients; None = unknown.
         messages: all messages of a recording, in order; () = a plan, which has none.
@@ -83,7 +82,6 @@ class RunEvidence:
 
     place: str
     mechanisms: tuple[StatedMechanism, ...]
-    are_defenses_known: bool
     run: RunParameters
     clients: int | None = None
     messages: tuple[Message, ...] = ()

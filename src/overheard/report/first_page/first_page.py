@@ -14,6 +14,7 @@ from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.plans.registries import DEFENSES, questions
+from overheard.report.doctor_section import alarm_sentences, criticism_rows
 from overheard.report.evidence.granted_knowledge import attacker_knowledge
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.answers import answer_sentences
@@ -107,6 +108,7 @@ class FirstPage:
     """The contents of the first page; all texts are printable.
 
     Args:
+        alarms: sentences on critical faults in the differential privacy of arms.
         recording: what the check of the recording found; () = runs were simulated, or the
             recording is what it is taken for.
         broken_claims: sentences on promises of differential privacy that do not hold.
@@ -124,6 +126,7 @@ class FirstPage:
 
     """
 
+    alarms: tuple[str, ...]
     recording: tuple[str, ...]
     broken_claims: tuple[str, ...]
     answers: tuple[str, ...]
@@ -155,7 +158,9 @@ def make_first_page(
     recording = audit.recording
     found = () if recording is None else tuple(map(make_printable, recording.sentences))
     is_odd = recording is not None and not recording.is_proved
+    alarms = alarm_sentences(criticism_rows(audit))
     return FirstPage(
+        alarms,
         found if is_odd else (),
         broken,
         part("what leaks, in sentences", lambda: answer_sentences(audit)),
@@ -164,7 +169,7 @@ def make_first_page(
         epsilon_summaries(epsilons),
         part("words of the verdicts", lambda: legend_sentences(arm_results)),
         (
-            *((MISTRUST,) if broken else ()),
+            *((MISTRUST,) if broken or alarms else ()),
             *part("what to do next", lambda: next_steps(audit)),
         ),
         part("what was not tested", lambda: untested_sentences(audit)),
@@ -172,7 +177,7 @@ def make_first_page(
             *part("how far to trust this", lambda: limitation_sentences(audit)),
             *(() if is_odd else found),
         ),
-        tuple(_assessment(audit, has_broken=bool(broken))),
+        tuple(_assessment(audit, has_broken=bool(broken or alarms))),
         _file_rows(audit, digest),
     )
 

@@ -142,6 +142,13 @@ class _Release:
                     for one in found.verdicts
                 ),
                 "epsilon": tuple(map(self._epsilon, found.epsilon)),
+                # What rules found may name clients, and figures of single ones.
+                "doctor": tuple(
+                    dict.fromkeys(
+                        one.model_copy(update={"what": "", "where": "", "evidence": ""})
+                        for one in found.doctor
+                    )
+                ),
                 "findings": tuple(map(self._claim, self._claims))
                 if self._settings.with_clients
                 else (),

@@ -18,6 +18,7 @@ from overheard.disk.writing import write_text
 from overheard.findings.audit import Audit
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.findings.names import make_printable
+from overheard.report.doctor_section import alarm_sentences
 from overheard.report.evidence.annex_epsilon import (
     broken_claims_blocks,
     epsilon_section,
@@ -145,6 +146,7 @@ def page_parts(document: FindingsDocument, left_out: tuple[LeftOut, ...]) -> Rel
             make_printable(f"{one.what[:1].upper()}{one.what[1:]}: {one.why}.")
             for one in left_out
         ),
+        alarm_sentences(document.doctor),
     )
 
 

@@ -28,7 +28,7 @@ class ShuffledAsPoisson(RunRule):
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "shuffled batches are accounted as Poisson samples"
     mend: ClassVar[str] = (
-        "NoisySample each record by itself for each step, as Opacus does by default, or state the "
+        "Sample each record by itself for each step, as Opacus does by default, or state the "
         "epsilon of one Gaussian an epoch."
     )
     reference: ClassVar[str] = (
