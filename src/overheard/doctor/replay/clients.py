@@ -81,21 +81,6 @@ class TestedClient(ABC):
         """Return its reply to a message to train."""
 
 
-def open_client(code: Code) -> TestedClient:
-    """Return the client of some code, which is imported to see of which kind it is."""
-    found = import_reference(code.client, "the client", PlanError)
-    if type(found).__name__ == "ClientApp":
-        from overheard.doctor.replay.flower_client import FlowerClient
-
-        return FlowerClient(code)
-    if not callable(found):
-        raise PlanError(
-            f"{code.client} is neither a ClientApp of Flower nor a function that trains: name "
-            "one of these"
-        )
-    return PlainClient(code)
-
-
 @final
 class PlainClient(TestedClient):
     """A function `train(model, data, config)`, whose data a function of its module loads."""
@@ -135,8 +120,9 @@ def find_data_function(code: Code, module: ModuleType) -> Callable[..., Any]:
     if code.data:
         found = import_reference(code.data, "the data", PlanError)
     else:
-        names = ("load_data", "get_data", "make_data", "data")
-        found = next((vars(module)[one] for one in names if one in vars(module)), None)
+        names = [one for one, value in vars(module).items() if _loads_data(one, value)]
+        name = "load_data" if "load_data" in names else next(iter(names), "")
+        found = vars(module).get(name)
     if not callable(found):
         raise PlanError(
             f"{module.__name__} has no function load_data: name the function that loads a "
@@ -208,13 +194,19 @@ def watch_data(code: Code, records: RecordReplacer) -> None:
             if isinstance(value, torch.utils.data.DataLoader | torch.utils.data.Dataset):
                 setattr(module, key, records.replaced(value))
             is_own = isinstance(value, FunctionType) and _is_inside(value, code.folder)
-            lower = key.lower()
-            says_data = any(one in lower for one in _DATA_WORDS) and not any(
-                one in lower for one in _OTHER_WORDS
-            )
-            if is_own and (value is named if named is not None else says_data):
+            is_chosen = _loads_data(key, value) if named is None else value is named
+            if is_own and is_chosen:
                 watched.setdefault(id(value), records.watch(value))
                 setattr(module, key, watched[id(value)])
+
+
+# Any: a value of a module of the user's code.
+def _loads_data(name: str, value: Any) -> bool:
+    """Return whether the name of a function says that it loads data."""
+    lower = name.lower()
+    says_other = any(one in lower for one in _OTHER_WORDS)
+    says_data = any(one in lower for one in _DATA_WORDS)
+    return isinstance(value, FunctionType) and says_data and not says_other
 
 
 def _is_inside(function: FunctionType, folder: Path) -> bool:

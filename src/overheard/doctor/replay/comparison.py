@@ -1,6 +1,6 @@
 """Compares a run with its replay on neighbouring data: what differs, and by how much."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import final
@@ -62,8 +62,11 @@ def _array_difference(one: Array, two: Array) -> tuple[str, str] | None:
         return "shape", f"shape {one.shape} against {two.shape}"
     if np.array_equal(one, two, equal_nan=True):
         return None
-    with np.errstate(invalid="ignore"):
-        largest, size = float(np.nanmax(np.abs(one - two))), float(np.nanmax(np.abs(one)))
+    is_finite = np.isfinite(one)
+    if not np.array_equal(is_finite, np.isfinite(two)):
+        return "array", "is finite in one reply only"
+    largest = float(np.abs(one - two)[is_finite].max(initial=0))
+    size = float(np.abs(one)[is_finite].max(initial=0))
     if largest <= EXACT * size:
         return None
     return "array", f"differs by up to {largest:.3g}, at values up to {size:.3g}"
@@ -167,18 +170,35 @@ class StepDifference:
     is_finite: bool
 
 
-def step_differences(run: Run, other: Run) -> Iterator[StepDifference]:
-    """Yield how far each step of a run is from that of its replay."""
+Stds = Mapping[tuple[str, torch.Size], float]
+"""By the line of code and the shape, the largest standard deviation that noise can have."""
+
+
+def step_differences(
+    run: Run, other: Run, stds: Stds | None = None
+) -> Iterator[StepDifference]:
+    """Yield how far each step of a run is from that of its replay.
+
+    Args:
+        run: a run.
+        other: its replay.
+        stds: where the standard deviation of noise is not stated; None = as measured.
+
+    """
     for message, (one, two) in enumerate(zip(run.traces[1:], other.traces[1:], strict=False)):
         pairs = list(zip(one.events, two.events, strict=False))
         for group, parts in groupby(pairs, lambda pair: pair[0].group):
-            yield _step(message + 1, group + 1, list(parts))
+            yield _step(message + 1, group + 1, list(parts), stds)
 
 
 def _step(
-    round: int, step: int, pairs: Sequence[tuple[NoiseEvent, NoiseEvent]]
+    round: int,
+    step: int,
+    pairs: Sequence[tuple[NoiseEvent, NoiseEvent]],
+    stds: Stds | None,
 ) -> StepDifference:
     squares, in_noise, same, finite = 0.0, 0.0, True, True
+    expected = stds or {}
     for one, two in pairs:
         if one.inputs.shape != two.inputs.shape:
             same = False
@@ -186,7 +206,8 @@ def _step(
         finite &= bool(torch.isfinite(two.inputs).all())
         square = float((one.inputs.double() - two.inputs.double()).square().sum())
         squares += square
-        in_noise += square / max(std_of(one), 1e-300) ** 2
+        std = expected.get((one.place, one.released.shape), std_of(one))
+        in_noise += square / max(std, 1e-300) ** 2
         # Noise that comes with its mean is the difference of two floats.
         rounding = 1e-3 * float(one.noise.abs().max()) + 1e-6 * float(two.inputs.abs().max())
         same &= float((one.noise - two.noise).abs().max()) <= rounding or not finite

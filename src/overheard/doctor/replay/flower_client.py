@@ -29,7 +29,7 @@ CLIENTS = 2
 
 @final
 class FlowerClient(TestedClient):
-    """A `ClientApp` with a function for messages to train, or with a `client_fn`."""
+    """A `ClientApp` of functions for messages, or of a function that makes clients."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -63,7 +63,7 @@ class FlowerClient(TestedClient):
         return {name: dict(record) for name, record in reply.content.items()}
 
     def _content(self, config: Any) -> RecordDict:
-        """Return a message by the rules of `client_fn`, or of functions for messages."""
+        """Return a message as functions for messages get it, or as clients do."""
         arrays = _arrays(self._model)
         if vars(self._app).get("_call") is not None:
             instructions = FitIns(ndarrays_to_parameters(list(arrays.values())), config)

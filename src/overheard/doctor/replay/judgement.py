@@ -1,6 +1,6 @@
 """Judges the runs of a proof by its rules."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, final
 
@@ -11,10 +11,9 @@ from overheard.doctor.replay.comparison import (
     StepDifference,
     flow_difference,
     reply_differences,
-    std_of,
     step_differences,
 )
-from overheard.doctor.replay.noise import largest_std, repeats, too_small
+from overheard.doctor.replay.noise import largest_stds, repeats, too_small
 from overheard.doctor.replay.rules import (
     BATCH_SIZES,
     CONTROL_FLOW,
@@ -121,9 +120,15 @@ def judge(evidence: Evidence) -> Diagnosis:
         _judge_flow(evidence, what, run, findings)
         _judge_reply(evidence, what, run, unstable, findings)
         _judge_sums(evidence, what, run, findings)
+    # What depends on the record in any case says nothing of branches and of batch sizes.
+    known = unstable | {
+        (one.name, one.round)
+        for run in evidence.replays.values()
+        for one in reply_differences(evidence.base, run)
+    }
     for what, run in evidence.forced.items():
-        _judge_forced(evidence, what, run, unstable, findings)
-    _judge_absent(evidence, unstable, findings)
+        _judge_forced(evidence, what, run, known, findings)
+    _judge_absent(evidence, known, findings)
     _judge_rows(evidence, findings)
     _judge_noise(evidence, findings)
     _judge_count(evidence, findings)
@@ -253,7 +258,8 @@ def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
     if flow_difference(evidence.base, run):
         return
     clips = 1.0 if evidence.relation == "zeroed" else 2.0
-    for step, slack in _slacks(evidence, run):
+    stds = largest_stds(_events(evidence.base))
+    for step in step_differences(evidence.base, run, stds):
         where = f"round {step.round}, step {step.step} ({step.place})"
         if not step.is_finite:
             findings.add(
@@ -274,7 +280,8 @@ def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
             )
         shown = f"with {what}: distance {step.distance:.5g}, noise of {step.std:.5g}"
         if not _has_record(evidence, step):
-            if step.in_noise > TOLERANCE:
+            leaks = any(one.kind == "array" for one in reply_differences(evidence.base, run))
+            if step.in_noise > TOLERANCE and not leaks:
                 findings.add(
                     SENSITIVITY,
                     "stale",
@@ -283,7 +290,7 @@ def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
                     shown,
                 )
             continue
-        moved = step.in_noise * slack
+        moved = step.in_noise
         limit = (1 + TOLERANCE) * clips
         if claim.noise_multiplier and moved * claim.noise_multiplier > limit:
             times = moved * claim.noise_multiplier / clips
@@ -306,14 +313,6 @@ def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
                 where,
                 f"{shown}; stated: {_stated(claim)}, {evidence.relation} record",
             )
-
-
-def _slacks(evidence: Evidence, run: Run) -> Iterator[tuple[StepDifference, float]]:
-    """Yield each step with the factor by which its noise can be larger than measured."""
-    events = [one for one in _events(evidence.base) if std_of(one)]
-    slack = min((std_of(one) / largest_std(one) for one in events), default=1.0)
-    for step in step_differences(evidence.base, run):
-        yield step, slack
 
 
 def _stated(claim: StatedClaim) -> str:

@@ -14,6 +14,9 @@ from overheard.doctor.replay.trace import NoiseEvent
 LEVEL = 1e-6
 """Probability that noise of the stated scale is found too small, in one comparison."""
 
+OTHER_SCALE = 1e-4
+"""Probability at which noise of one shape has another scale than all noise of its line."""
+
 SHORTEST = 16
 """Fewest values of noise that are compared with others: fewer are alike by chance."""
 
@@ -40,12 +43,32 @@ def too_small(events: Sequence[NoiseEvent]) -> Iterator[tuple[str, float, float]
             yield place, std * (squares / len(values)) ** 0.5, std
 
 
-def largest_std(event: NoiseEvent) -> float:
-    """Return the largest standard deviation that an event's noise can have."""
-    if event.std is not None:
-        return event.std
-    count = event.noise.numel()
-    return std_of(event) * float((count / chi2.ppf(LEVEL, count)) ** 0.5)
+def largest_stds(events: Sequence[NoiseEvent]) -> dict[tuple[str, torch.Size], float]:
+    """Return the largest standard deviation that noise of unknown scale can have.
+
+    Noise of one line of code has one scale, unless that of a shape is measured to be another.
+    """
+    places = dict[str, dict[torch.Size, list[NoiseEvent]]]()
+    for one in events:
+        if one.std is None:
+            places.setdefault(one.place, {}).setdefault(one.released.shape, []).append(one)
+    found = dict[tuple[str, torch.Size], float]()
+    for place, shapes in places.items():
+        whole, all_values = _square_sum([one for parts in shapes.values() for one in parts])
+        for shape, parts in shapes.items():
+            squares, count = _square_sum(parts)
+            scaled = squares / max(whole / all_values, 1e-300)
+            if not chi2.ppf(OTHER_SCALE, count) < scaled < chi2.isf(OTHER_SCALE, count):
+                found[place, shape] = float((squares / chi2.ppf(LEVEL, count)) ** 0.5)
+            else:
+                found[place, shape] = float((whole / chi2.ppf(LEVEL, all_values)) ** 0.5)
+    return found
+
+
+def _square_sum(events: Sequence[NoiseEvent]) -> tuple[float, int]:
+    """Return the sum of the squares of noise, and the number of its values."""
+    squares = sum(float(one.noise.double().square().sum()) for one in events)
+    return squares, sum(one.noise.numel() for one in events)
 
 
 def repeats(runs: Mapping[str, Run]) -> Iterator[str]:

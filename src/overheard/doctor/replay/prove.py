@@ -16,6 +16,9 @@ from overheard.doctor.replay.trace import Intervention
 STRONG = 1e6
 """What gradients of the probing record are multiplied by."""
 
+MOST_RUNS = 23
+"""The most runs of a client that a proof takes."""
+
 POSITIONS = (0.5, 0.0, 0.99, 0.25, 0.75)
 """Where a record is looked for that takes part in each message, as shares of all records."""
 
@@ -35,6 +38,21 @@ class Proof:
     diagnosis: Diagnosis
     runs: int
     core_seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProofRequest:
+    """What is to be proven.
+
+    Args:
+        code: the code of the client.
+        stated: clip and noise multiplier, where the caller knows them.
+
+    """
+
+    code: Code
+    stated: StatedClaim
 
 
 @final

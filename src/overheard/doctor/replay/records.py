@@ -12,11 +12,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 RecordKind = Literal["neutral", "far", "huge", "non-finite"]
 """What stands in the record's place: one like another record, a record with other values and
-another label, one with values of a thousand times the size, or one with values so large that
-its loss is not finite."""
-
-_LARGE = 3e38
-"""Nearly the largest float32."""
+another label, one with values of a thousand times the size and a third label, or one whose
+values, and so its loss, are no numbers."""
 
 
 @final
@@ -154,7 +151,8 @@ def _replaced(values: Any, at: int, kind: RecordKind) -> Any:
     if isinstance(own, list) and own and all(isinstance(one, int) for one in own):
         return own[::-1]
     # A label, or a value of an unknown kind: that of a record with another one.
-    return next((one for one in _sample(values, at) if _differs(one, other)), own)
+    others = sorted((one for one in _sample(values, at) if _differs(one, other)), key=str)
+    return others[0 if kind == "huge" else -1] if others else own
 
 
 def _replaced_tensor(own: Tensor, other: Tensor, values: Any, kind: RecordKind) -> Tensor:
@@ -165,7 +163,9 @@ def _replaced_tensor(own: Tensor, other: Tensor, values: Any, kind: RecordKind) 
     present = torch.as_tensor(np.asarray(values)) if not isinstance(values, list) else own
     if own.dim() == 0:
         others = present[present != other].to(own.dtype)
-        return others.max() if len(others) else own
+        if not len(others):
+            return own
+        return others.min() if kind == "huge" else others.max()
     # Tokens: those that the fewest records have.
     counts = torch.bincount(present.flatten().clamp(min=0), minlength=1)
     usable = torch.arange(len(counts))[: int(present.max()) + 1]
@@ -176,7 +176,7 @@ def _replaced_tensor(own: Tensor, other: Tensor, values: Any, kind: RecordKind) 
 
 def _far(own: Tensor, kind: RecordKind) -> Tensor:
     if kind == "non-finite":
-        return torch.full_like(own, _LARGE if own.dtype != torch.float16 else 6e4)
+        return torch.full_like(own, torch.nan)
     return (-3 * own - 1) * (1000 if kind == "huge" else 1)
 
 

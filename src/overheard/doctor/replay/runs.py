@@ -14,13 +14,15 @@ import torch
 from torch.utils.data import DataLoader
 
 from overheard.core.custom_code.failure import describe_failure
-from overheard.core.errors import AuditError
+from overheard.core.custom_code.reference import import_reference
+from overheard.core.errors import AuditError, PlanError
 from overheard.doctor.replay.clients import (
     Code,
+    PlainClient,
+    TestedClient,
     Value,
     flatten_reply,
     new_modules,
-    open_client,
 )
 from overheard.doctor.replay.noise_arrays import watch_numpy
 from overheard.doctor.replay.records import RecordReplacer, Replacement
@@ -119,7 +121,7 @@ def _start(
             )
         recorder.begin(run.traces[-1], before, change)
         if message == 0:
-            client = open_client(code)
+            client = _open_client(code)
             client.start(run.plan.client, records)
             weights = client.start_weights()
             counts = [one.numel() for one in weights]
@@ -128,6 +130,21 @@ def _start(
             recorder.sizes = frozenset({*counts, sum(counts), sum(trained)})
         else:
             run.replies.append(flatten_reply(client.train(message)))
+
+
+def _open_client(code: Code) -> TestedClient:
+    """Return the client of some code, which is imported to see of which kind it is."""
+    found = import_reference(code.client, "the client", PlanError)
+    if type(found).__name__ == "ClientApp":
+        from overheard.doctor.replay.flower_client import FlowerClient
+
+        return FlowerClient(code)
+    if not callable(found):
+        raise PlanError(
+            f"{code.client} is neither a ClientApp of Flower nor a function that trains: name "
+            "one of these"
+        )
+    return PlainClient(code)
 
 
 @contextmanager

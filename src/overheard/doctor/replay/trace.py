@@ -291,7 +291,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
     ) -> None:
         """Mark what is computed from noise and from numbers alone as noise."""
-        given = _tensors((args, kwargs))
+        given = _tensors((*args, *kwargs.values()))
         noise = [one for one in given if self._is_noise(one)]
         if name in _OVERWRITING:
             if name == "copy_" and self._is_noise(args[1]):
@@ -352,7 +352,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return scaled
 
     def _factors(self, given: Tensor, physical: Tensor, rows: Sequence[int]) -> Tensor:
-        """Return the factor of each record's gradient; inside of `vmap`, that of any record."""
+        """Return the factor of each record's gradient; inside of vmap, that of any record."""
         factor = self._change.factor
         if physical is given:
             factors = torch.ones(len(given))
@@ -376,16 +376,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _address(tensor: Tensor) -> int:
-    """Return the address of a tensor's values; 0 = it has none, as inside of `vmap`."""
+    """Return the address of a tensor's values; 0 = it has none, as inside of vmap."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):
         return 0
 
 
-# Any: nested values of any kind.
-def _tensors(value: Any) -> list[Tensor]:
-    return [one for one in tree_leaves(value) if isinstance(one, Tensor)]
+# Any: arguments of an operator: tensors, lists of them, and others.
+def _tensors(values: Any) -> list[Tensor]:
+    if isinstance(values, Tensor):
+        return [values]
+    if isinstance(values, tuple | list):
+        return [tensor for one in values for tensor in _tensors(one)]
+    return []
 
 
 # Any: an argument of an operator.
@@ -422,6 +426,8 @@ _SAME_STD = frozenset(
     | {"neg_", "expand", "slice", "select", "split", "split_with_sizes", "unsqueeze", "squeeze"}
     | {"cat", "stack", "permute", "alias", "as_strided", "contiguous", "unbind", "view_as"}
     | {"index_select", "index", "flatten", "lift_fresh", "narrow"}
+    # These make noise smaller than its draw says, which is then measured.
+    | {"clamp", "clamp_", "clamp_min", "clamp_max", "round", "trunc"}
 )
 
 
@@ -463,13 +469,13 @@ def _stated_in_frames() -> StatedClaim:
     return claim
 
 
-# Any: the functions of torch for tensors inside of `vmap` have no types.
+# Any: the functions of torch for tensors inside of vmap have no types.
 def _outside_of_vmap() -> Any:
     return torch._C._DisableFuncTorch()
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:
-    """Return the tensor inside of `vmap` and `grad`, with a row for each record."""
+    """Return the tensor inside of vmap and grad, with a row for each record."""
     functorch: Any = torch._C._functorch
     while functorch.is_functorch_wrapped_tensor(tensor):
         at = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else 0
