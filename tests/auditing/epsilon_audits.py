@@ -53,10 +53,11 @@ def audit_of(
     settings: str = "LocalDp(clip=1.0)",
     run: RunParameters = ONE_ROUND,
     are_canaries: bool = False,
+    are_coins_fair: bool = False,
 ) -> Audit:
     """Return an audit of an arm with this mechanism and one without.
 
-    Canaries were inserted with the odds at which the findings have members.
+    Canaries were inserted with the odds at which the findings have members, or by fair coins.
     """
     record = ArmDefense(
         settings, "client", "each client", "epsilon", account_mechanism(mechanism, run)
@@ -67,5 +68,8 @@ def audit_of(
             noisy,
             canary_odds=findings[0].true_numbers.count(1) / findings[0].true_numbers.count(-1),
         )
+    if are_coins_fair:
+        offered = (client(0),) * len(findings[0].true_numbers)
+        noisy = replace(noisy, canary_odds=1.0, canary_clients=offered)
     bare = replace(noisy, arm="none", defenses=())
     return Audit("Noise", "Made up", ("a",), (bare, noisy), findings, refusals, "", {})

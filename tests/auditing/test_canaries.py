@@ -14,23 +14,34 @@ from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.truth import truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
-from overheard.auditing.inputs import partition_for_plan
+from overheard.auditing.inputs import partition_for_plan, partitions_of_seed
 from overheard.core.errors import OutputError, PlanError, TranscriptError
+from overheard.core.facts import Facts
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
+from overheard.core.true_facts.record_owners import (
+    BoundDigest,
+    OfferedCanaries,
+    RecordOwners,
+    RecordsDigest,
+)
+from overheard.core.truth import GroundTruth
 from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.local_dp import LocalDp
 from overheard.disk.folder_lock import lock_folder
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
+from overheard.epsilon.table import COLUMN_NAMES, epsilon_table
 from overheard.findings.audit import Audit
+from overheard.findings.epsilon_rows import BoundByGuesses
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
+from overheard.plans.epsilon_plan import EpsilonPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.report.exports import epsilon_row
 from tests.archive.stored_truth import read_truth
 from tests.auditing.conftest import HERE, audit_here, inputs_for
 from tests.auditing.plans import TINY, replace_tables
@@ -152,7 +163,14 @@ def test_an_external_recording_has_the_bound_of_the_simulation(
     copy = external_copy(ran, "little", tmp_path / "run", WEAK)
     found = audit_here(PLAN, tmp_path / "out", recording=copy)
     (line,), simulated = towards_server(found).values(), towards_server(ran.found)["little"]
-    assert (line.verdict, line.lower_bound) == ("holds", simulated.lower_bound)
+    assert line.verdict == "holds"
+    assert line.lower_bound is not None
+    assert simulated.lower_bound is not None
+    assert line.lower_bound.evidence == simulated.lower_bound.evidence
+    # The level is divided by the claims that could be violated: the simulation has two arms.
+    assert (line.lower_bound.level, simulated.lower_bound.level) == (0.05, 0.025)
+    assert line.lower_bound.epsilon > simulated.lower_bound.epsilon
+    assert line.lower_bound.method == "curve"
 
 
 def test_detects_that_a_recording_lacks_its_stated_noise(
@@ -239,6 +257,10 @@ def with_members(ran: AuditedCanaries, members: dict[Party, tuple[int, ...]], to
     return copy
 
 
+def offers_of(folder: Path) -> dict[Party, tuple[int, ...]]:
+    return dict(read_truth(folder).facts.need(OfferedCanaries).offered)
+
+
 def test_refuses_canaries_that_were_not_assigned_to_these_clients(
     ran: AuditedCanaries, tmp_path: Path
 ) -> None:
@@ -260,7 +282,7 @@ def test_refuses_canaries_that_were_not_assigned_to_these_clients(
             audit_here(PLAN, tmp_path / "out", recording=copy)
     # The same canaries under another random assignment.
     other = PLAN.data.model_copy(
-        update={"candidates": CandidateSettings(50, 30, "mislabelled")}
+        update={"candidates": CandidateSettings(20, 120, "mislabelled")}
     )
     copy = external_copy(ran, "little", tmp_path / "run")
     with pytest.raises(TranscriptError, match="are not those that the plan gives to one"):
@@ -274,8 +296,64 @@ def test_clients_may_be_renamed_or_left_out_of_the_ground_truth(
     first, _, third = (owners_of(ran.folder).members_of(client(n)) for n in range(3))
     members = {client(0): third, client(1): first}
     copy = with_members(ran, members, tmp_path / "run")
+    with pytest.raises(TranscriptError, match="names of clients, in 'members' and in"):
+        audit_here(PLAN, tmp_path / "out", recording=copy)
+    offers = offers_of(copy)
+    offers = {client(0): offers[client(2)], client(1): offers[client(0)]}
+    write_truth(copy, read_truth(copy).having(OfferedCanaries(offers)))
     found = audit_here(PLAN, tmp_path / "out", recording=copy)
     assert {one.target for one in found.findings if one.is_checked} == {client(0), client(1)}
+    bound = towards_server(found)["recorded"].lower_bound
+    assert bound is not None
+    # Half of the canaries of these two clients alone, held-out ones too.
+    assert bound.members + bound.non_members == sum(map(len, offers.values())) // 2
+
+
+def test_a_plan_that_was_changed_after_the_draw_proves_nothing(
+    ran: AuditedCanaries, tmp_path: Path
+) -> None:
+    copy = external_copy(ran, "little", tmp_path / "run")
+    for number, table in enumerate(
+        (
+            EpsilonPlan(guesses=0.2),
+            EpsilonPlan(level=0.04),
+            EpsilonPlan(attack="loss_membership"),
+        )
+    ):
+        changed = replace_tables(PLAN, epsilon=table)
+        found = audit_here(changed, tmp_path / f"out {number}", recording=copy)
+        line = towards_server(found)["recorded"]
+        assert line.verdict == "estimate"
+        assert (
+            "not proven"
+            in dict(zip(COLUMN_NAMES, epsilon_table([line]).rows[0], strict=True))["Verdict"]
+        )
+        row = epsilon_row(line, found.bound_settings.digest)
+        assert isinstance(row.measured, BoundByGuesses)
+        assert row.measured.digest == changed.bound_settings().digest
+        assert row.guaranteed_epsilon is None
+    # The same choice, stated with the canaries, proves. It names an attack: all canaries count.
+    write_truth(copy, read_truth(copy).having(BoundDigest(row.measured.digest)))
+    line = towards_server(audit_here(changed, tmp_path / "out", recording=copy))["recorded"]
+    assert line.verdict == "violated"
+    assert line.lower_bound is not None
+    assert line.lower_bound.members + line.lower_bound.non_members == 180
+
+
+def test_canaries_of_older_versions_keep_their_odds(
+    ran: AuditedCanaries, tmp_path: Path
+) -> None:
+    dataset = inputs_for(PLAN).dataset
+    _, drawn = partitions_of_seed(PLAN, dataset, 0, canaries_at_odds=True)
+    (older,) = drawn.values()
+    copy = external_copy(ran, "little", tmp_path / "run")
+    known = read_truth(copy).facts.need(RecordsDigest)
+    write_truth(copy, GroundTruth(Facts(RecordOwners(older.members), known)))
+    found = audit_here(PLAN, tmp_path / "out", recording=copy)
+    bound = towards_server(found)["recorded"].lower_bound
+    assert bound is not None
+    assert (bound.method, bound.members + bound.non_members) == ("guesses", 90)
+    assert not found.arms[0].canary_clients
 
 
 def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
@@ -283,8 +361,10 @@ def test_auditing_a_simulated_run_as_a_recording_repeats_its_claims(
 ) -> None:
     found = audit_here(PLAN, tmp_path / "out", recording=ran.runs.run_path("little", 0))
     bound = towards_server(found)["recorded"].lower_bound
+    simulated = towards_server(ran.found)["little"].lower_bound
     assert bound is not None
-    assert bound == towards_server(ran.found)["little"].lower_bound
+    assert simulated is not None
+    assert bound.evidence == simulated.evidence
     claims = [
         [
             one.claimed.numbers

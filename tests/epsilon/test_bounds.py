@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overheard.core.parties import SERVER, client
-from overheard.epsilon.guess_bound import bound_epsilon_by_guesses, epsilon_from_guesses
+from overheard.epsilon.guess_bound import bound_epsilon_at_odds, epsilon_from_guesses
 from overheard.epsilon.threshold_bound import (
     GuessCounts,
     GuessEvidence,
@@ -118,7 +118,7 @@ def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
     client_of = np.repeat([0, -1], 40)
     client_of[[1, 3]], client_of[[41, 43, 45]] = -1, 0
     claims = findings(scores[None], client_of)
-    bound = bound_epsilon_by_guesses(claims, odds=1.0, delta=0.0)
+    bound = bound_epsilon_at_odds(claims, odds=1.0, delta=0.0)
     assert bound is not None
     assert bound.evidence == GuessEvidence(0.0, 1.0, GuessCounts(35, 20, 20, 40))
     assert (bound.members, bound.non_members) == (21, 19)
@@ -128,7 +128,7 @@ def test_the_bound_is_computed_on_the_half_not_used_for_selection() -> None:
 def test_canaries_of_others_are_left_out_and_held_out_ones_count_once() -> None:
     client_of = np.array([0, 1, 2, -1] * 30)
     scores = np.stack([np.where(client_of == number, 1.0, 0.0) for number in range(2)])
-    bound = bound_epsilon_by_guesses(findings(scores, client_of), odds=1.0, delta=0.0)
+    bound = bound_epsilon_at_odds(findings(scores, client_of), odds=1.0, delta=0.0)
     assert bound is not None
     # Of 120 the third client's 30 are in no finding; half of the others are for selection.
     assert bound.members + bound.non_members == 45
@@ -148,7 +148,7 @@ def test_the_best_attack_is_chosen_and_runs_are_pooled() -> None:
         *findings(random.random((1, 80)), client_of, attack="coin"),
         *(one for seed in (0, 1) for one in findings(claims, client_of, seed=seed)),
     ]
-    bound = bound_epsilon_by_guesses(mixed, odds=1.0, delta=1e-5)
+    bound = bound_epsilon_at_odds(mixed, odds=1.0, delta=1e-5)
     assert bound is not None
     assert (bound.attack, bound.members, bound.non_members) == ("lira", 40, 40)
 
@@ -157,16 +157,16 @@ def test_a_run_with_updates_of_fewer_clients_does_not_count() -> None:
     client_of = np.array([0, 1, -1, -1] * 20)
     both = np.stack([(client_of == number).astype(float) for number in range(2)])
     fewer = findings(both, client_of, seed=1)[:1]
-    alone = bound_epsilon_by_guesses(findings(both, client_of), odds=0.5, delta=0.0)
+    alone = bound_epsilon_at_odds(findings(both, client_of), odds=0.5, delta=0.0)
     assert (
-        bound_epsilon_by_guesses([*findings(both, client_of), *fewer], odds=0.5, delta=0.0)
+        bound_epsilon_at_odds([*findings(both, client_of), *fewer], odds=0.5, delta=0.0)
         == alone
     )
 
 
 def test_two_canaries_are_needed() -> None:
-    assert bound_epsilon_by_guesses(findings(np.ones((1, 1)), np.array([0])), 1.0, 0.0) is None
-    assert bound_epsilon_by_guesses([], 1.0, 0.0) is None
+    assert bound_epsilon_at_odds(findings(np.ones((1, 1)), np.array([0])), 1.0, 0.0) is None
+    assert bound_epsilon_at_odds([], 1.0, 0.0) is None
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_for_randomized_response_the_bound_exceeds_epsilon_in_at_most_5_percent(
         client_of = random.choice([0, 1, -1], size=120, p=probabilities)
         is_true = random.random((2, 120)) < truthful
         scores = np.stack([client_of == number for number in range(2)]) == is_true
-        bound = bound_epsilon_by_guesses(
+        bound = bound_epsilon_at_odds(
             findings(scores.astype(float), client_of), odds, delta=0.0
         )
         assert bound is not None

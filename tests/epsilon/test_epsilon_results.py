@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import pytest
 
@@ -20,19 +20,23 @@ from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.iid import Iid
 from overheard.defenses.dp_fedavg import DpFedavg
 from overheard.defenses.local_dp import LocalDp
+from overheard.epsilon.claim_under_test import claimed_family, steps_of_relation
 from overheard.epsilon.epsilon_results import (
     EpsilonResult,
     epsilon_results,
     epsilon_under_test,
     epsilon_upper_bound,
 )
+from overheard.epsilon.guess_bound import CanaryClaim
+from overheard.epsilon.threshold_bound import GuessCounts
+from overheard.epsilon.trade_off import GaussianFamily, SampledFamily
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Refusal
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.loss_membership import LossMembership
-from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
+from tests.auditing.epsilon_audits import LOCAL, ONE_ROUND, audit_of, noisy_finding
 
 CENTRAL = DpFedavg(clip=1.0, noise_multiplier=4.0).mechanism()
 
@@ -58,6 +62,75 @@ def test_a_tenth_of_the_claimed_noise_is_a_violation() -> None:
     other = replace(audited.arms[0], are_records_exchangeable=False, canary_odds=None)
     line = server_result(replace(audited, arms=(other, audited.arms[1])))
     assert line.verdict == "violated"
+
+
+def test_a_claim_that_is_a_curve_has_the_sharper_bound() -> None:
+    true = noisy_finding(1.0, members=500, outsiders=500)
+    of_curve = server_result(audit_of(LOCAL, true, are_coins_fair=True))
+    bare = server_result(audit_of(replace(LOCAL, stated=0.5), true, are_coins_fair=True))
+    assert (of_curve.verdict, bare.verdict) == ("holds", "violated")
+    assert of_curve.lower_bound is not None
+    assert bare.lower_bound is not None
+    assert of_curve.lower_bound.evidence == bare.lower_bound.evidence
+    assert (of_curve.lower_bound.method, bare.lower_bound.method) == ("curve", "guesses")
+    assert of_curve.lower_bound.epsilon > 1.3 * bare.lower_bound.epsilon
+    assert of_curve.lower_bound.estimate is not None
+    assert of_curve.lower_bound.estimate > of_curve.lower_bound.epsilon
+    # Half of the noise that is claimed.
+    claim = replace(LOCAL, noise_multiplier=4.0)
+    line = server_result(audit_of(claim, true, are_coins_fair=True))
+    assert line.verdict == "violated"
+
+
+def test_the_level_is_divided_by_the_claims_that_canaries_could_refute() -> None:
+    findings = [
+        noisy_finding(1.0, members=500, outsiders=500, observers=observers)
+        for observers in ((SERVER,), (client(1),))
+    ]
+    alone = epsilon_results(audit_of(LOCAL, findings[0], are_coins_fair=True))
+    both = epsilon_results(audit_of(LOCAL, *findings, are_coins_fair=True))
+    # Nobody guesses for readers of the global models, and the server reads what lacks noise.
+    at_server = replace(LOCAL, noised_at="server")
+    half = epsilon_results(audit_of(at_server, *findings, are_coins_fair=True))
+    levels = [
+        [one.lower_bound.level for one in lines if one.lower_bound is not None]
+        for lines in (alone, both, half)
+    ]
+    assert levels == [[0.05], [0.025, 0.025], [0.05, 0.05]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ({}, 1),
+        ({"moves": 1.0}, 2),
+        ({"unit": "record", "moves": 1.0, "record_sampling": "none"}, 1),
+        (
+            {
+                **{"unit": "record", "moves": 1.0},
+                **{"record_sampling": "poisson", "record_rate": 0.1},
+            },
+            1,
+        ),
+        ({"unit": "record", "moves": 1.0}, 2),
+        ({"unit": "record"}, 2),
+    ],
+)
+def test_claims_of_another_relation_are_converted_first(
+    changes: dict[str, Any], steps: int
+) -> None:
+    mechanism = replace(LOCAL, **changes)
+    assert steps_of_relation(mechanism) == steps
+    accounted = account_mechanism(mechanism, ONE_ROUND)
+    family = claimed_family(accounted, is_sample_secret=False)
+    is_sampled = "record_rate" in changes
+    assert isinstance(family, SampledFamily if is_sampled else GaussianFamily)
+    counts = GuessCounts(280, 150, 150, 1000)
+    if is_sampled:
+        return
+    once, often = (CanaryClaim(family, 1e-5, times).bound(counts, 0.05) for times in (1, steps))
+    if steps == 2:  # half of the mu, so about half of epsilon
+        assert 0.35 * once < often < 0.55 * once
 
 
 @pytest.mark.slow

@@ -175,7 +175,7 @@ def test_a_report_without_mechanisms_has_no_section_on_epsilon(small: Audit) -> 
 def test_each_mechanism_is_told_in_one_sentence_for_all_observers() -> None:
     results = epsilon_results(audit_of(WEAK, noisy_finding(1.0)))
     (told,) = epsilon_summaries(results)
-    (shown, _) = (row[-1] for row in epsilon_table(results).rows)
+    (shown, _) = (row[-2] for row in epsilon_table(results).rows)
     assert told == (
         "LocalDp: no epsilon is promised. Its settings give an epsilon of 0.73 for all data of "
         f"a client. Attacks show an epsilon of {shown} or more."

@@ -461,6 +461,7 @@ def test_the_guaranteed_epsilon_depends_on_the_verdict(verdict: EpsilonVerdict):
         "not confirmed": 2.0,
         "unaccounted": None,
         "contradicted": None,
+        "estimate": None,
     }
     assert read(verdict).guaranteed_epsilon == by_verdict.get(verdict, inf)
 

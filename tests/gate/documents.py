@@ -106,7 +106,7 @@ def epsilon_row(verdict: str = "holds", **changes: object) -> JsonObject:
     """Return an epsilon row: at most 2 claimed, 0.5 or 2.5 proven, if the verdict allows it."""
     is_bounded = verdict not in {"flawed", "outside guarantee", "unaccounted"}
     is_measured = verdict not in {"not tested", "refused", "not exchangeable", "unchecked"}
-    proven = 2.5 if verdict in {"violated", "contradicted"} else 0.5
+    proven = 2.5 if verdict in {"violated", "contradicted", "estimate"} else 0.5
     is_false = verdict == "false"
     return {
         "arm": "noisy",

@@ -42,6 +42,7 @@ BY_VERDICT: dict[EpsilonVerdict, tuple[Status, Status, Status]] = {
     "holds": ("pass", "pass", "pass"),
     "violated": ("fail", "fail", "fail"),
     "contradicted": ("inconclusive", "fail", "inconclusive"),
+    "estimate": ("inconclusive", "fail", "inconclusive"),
     "false": ("fail", "pass", "fail"),
     "not confirmed": ("pass", "pass", "inconclusive"),
     "flawed": ("fail", "pass", "fail"),

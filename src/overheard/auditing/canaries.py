@@ -15,7 +15,12 @@ from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.facts import Facts
 from overheard.core.parties import Party
-from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
+from overheard.core.true_facts.record_owners import (
+    BoundDigest,
+    OfferedCanaries,
+    RecordOwners,
+    RecordsDigest,
+)
 from overheard.core.truth import GroundTruth
 from overheard.disk.folder_lock import lock_folder
 from overheard.disk.writing import write_bytes
@@ -51,7 +56,7 @@ def draw_canaries(
 
     Args:
         plan: its `[data]` and first seed determine the canaries; audit the recording with the
-            same ones.
+            same ones, and with the same `[epsilon]` and membership attacks.
         folder: for the files.
         resources: where the data are.
 
@@ -70,7 +75,12 @@ def draw_canaries(
     records = partition.candidates
     assert records is not None
     files = {party: folder / f"{party.replace('/', '-')}.npz" for party in partition.members}
-    facts = (RecordOwners(partition.members), RecordsDigest(examples_digest(records)))
+    facts = (
+        RecordOwners(partition.members),
+        RecordsDigest(examples_digest(records)),
+        OfferedCanaries(partition.offered),
+        BoundDigest(plan.bound_settings().digest),
+    )
     home, claim = AuditFolder(folder), f"# canaries of overheard {version('overheard')}\n"
     home.check_plan(claim + plan.toml())
     with lock_folder(folder):

@@ -124,6 +124,8 @@ class AuditInputs:
         auxiliary_datasets: by source, the other data sets that auxiliary examples come from.
         resources: the compute resources.
         cache: cache for the results of simulations.
+        canaries_at_odds: whether canaries were assigned as older versions did; see
+            `data.partition.candidates.assign_canaries`.
 
     """
 
@@ -132,6 +134,7 @@ class AuditInputs:
     auxiliary_datasets: Mapping[DataSource, Dataset]
     resources: Resources
     cache: TensorCache
+    canaries_at_odds: bool = False
     _partitions: "OrderedDict[tuple[int, RunKind], DataPartition]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
@@ -209,7 +212,7 @@ class AuditInputs:
         key = (seed, kind)
         if key not in self._partitions:
             self._data_seeds[seed], drawn = partitions_of_seed(
-                self.plan, self.dataset, seed, kind
+                self.plan, self.dataset, seed, kind, canaries_at_odds=self.canaries_at_odds
             )
             self._partitions.update({(seed, one): held for one, held in drawn.items()})
             large = [k for k, one in self._partitions.items() if not self._shares_memory(one)]
@@ -335,7 +338,12 @@ def partition_for_plan(
 
 
 def partitions_of_seed(
-    plan: Plan, dataset: Dataset, seed: int, kind: RunKind = PLANNED
+    plan: Plan,
+    dataset: Dataset,
+    seed: int,
+    kind: RunKind = PLANNED,
+    *,
+    canaries_at_odds: bool = False,
 ) -> tuple[Seed, Mapping[RunKind, DataPartition]]:
     """Partition the examples for the runs of a seed; the partitions are the same in every arm.
 
@@ -351,6 +359,7 @@ def partitions_of_seed(
         dataset: its data set.
         seed: the seed.
         kind: a run that is drawn too, even if no attack asks for it.
+        canaries_at_odds: whether canaries are assigned as older versions did.
 
     Returns:
         The seed of the draws, and the partition of each run.
@@ -363,7 +372,10 @@ def partitions_of_seed(
     for attempt in range(MAX_DRAWS):
         data_seed = Seed(seed).child("data", *([attempt] if attempt else []))
         try:
-            return data_seed, {one: _partition(plan, dataset, data_seed, one) for one in kinds}
+            return data_seed, {
+                one: _partition(plan, dataset, data_seed, one, at_odds=canaries_at_odds)
+                for one in kinds
+            }
         except PlanError as error:
             refusals.setdefault(str(error), error)
     message, first = next(iter(refusals.items()))
@@ -372,7 +384,9 @@ def partitions_of_seed(
     raise PlanError(f"seed {seed}: in {MAX_DRAWS} draws of the data, {message}") from first
 
 
-def _partition(plan: Plan, dataset: Dataset, data_seed: Seed, kind: RunKind) -> DataPartition:
+def _partition(
+    plan: Plan, dataset: Dataset, data_seed: Seed, kind: RunKind, *, at_odds: bool
+) -> DataPartition:
     """Partition the examples for one run."""
     data = plan.data
     schedule = _schedule(plan, kind)
@@ -389,6 +403,7 @@ def _partition(plan: Plan, dataset: Dataset, data_seed: Seed, kind: RunKind) -> 
             is_permuted=kind.control == "permutation",
             background=data.background,
             candidates=data.candidates,
+            canaries_at_odds=at_odds,
         )
     except ScarceLabelError as error:
         label = repr(dataset.task.class_names[error.label])

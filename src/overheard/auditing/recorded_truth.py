@@ -16,7 +16,11 @@ from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Updat
 from overheard.core.parties import SERVER, Party, client, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
+from overheard.core.true_facts.record_owners import (
+    OfferedCanaries,
+    RecordOwners,
+    RecordsDigest,
+)
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import ByRound, GroundTruth
 from overheard.data.partition.data_partition import DataPartition
@@ -92,17 +96,23 @@ def read_recorded_truth(
             f"{path}: lists other canaries than the plan draws: use the [data] and the seed "
             "with which `overheard canaries` drew them"
         )
-    unclaimed = [set(rows) for rows in partition.members.values()]
+    offered = truth.facts.get(OfferedCanaries) or OfferedCanaries({})
+    unclaimed = [
+        (set(rows), set(partition.offered.get(party, ())))
+        for party, rows in partition.members.items()
+    ]
     for party, rows in owners.members.items():
-        if set(rows) not in unclaimed:
+        drawn = (set(rows), set(offered.offered.get(party, ())))
+        if drawn not in unclaimed:
             raise TranscriptError(
                 f"{path}: the records of {party} are not those that the plan gives to one "
                 "client: use the [data] and the seed of the run. For canaries, use the "
                 "truth.json that `overheard canaries` wrote, and change nothing in it but "
-                "names of clients"
+                "names of clients, in 'members' and in 'offered' alike"
             )
-        unclaimed.remove(set(rows))
-    return truth.having(replace(owners, excluded=frozenset[int]().union(*unclaimed)))
+        unclaimed.remove(drawn)
+    excluded = frozenset[int]().union(*(held for held, _ in unclaimed))
+    return truth.having(replace(owners, excluded=excluded))
 
 
 def compare_counts(truth: GroundTruth, transcript: Transcript) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A recorded run, checked against the plan that audits it."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -18,6 +18,7 @@ from overheard.archive.manifest import Manifest, read_manifest
 from overheard.archive.reader import open_transcript, weights_paths
 from overheard.archive.requested_rounds import count_requested_rounds
 from overheard.archive.run_end import has_ended
+from overheard.archive.truth import has_truth, read_truth
 from overheard.auditing.audited_run import AuditedRun
 from overheard.auditing.doctor_evidence import find_criticisms, recorded_evidence
 from overheard.auditing.inputs import AuditInputs, Resources
@@ -36,6 +37,7 @@ from overheard.auditing.recorded_truth import (
 )
 from overheard.auditing.run_records import (
     canary_scores,
+    clients_of_canaries,
     complete_run_record,
     recorded_defenses,
     recorded_run,
@@ -57,6 +59,7 @@ from overheard.core.messages import (
 )
 from overheard.core.parties import Party
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.record_owners import OfferedCanaries, RecordOwners
 from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
@@ -72,6 +75,7 @@ from overheard.learning.initialization import model_structure
 from overheard.plans.description import describe_recording
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.recording_plan import complete_manifest
+from overheard.plans.registries import true_fact_kinds
 
 MOST_AHEAD = 2**33
 """Bytes of a recording up to which digests are computed ahead of its attacks."""
@@ -129,6 +133,9 @@ def check_recording(
     stored = read_manifest(recording)
     manifest = complete_manifest(stored, plan.recording, recording)
     step = state_step(stored, plan.recording.accept or "")
+    candidates = plan.data.candidates
+    if candidates is not None and candidates.are_canaries and _were_drawn_at_odds(recording):
+        audit_inputs = replace(audit_inputs, canaries_at_odds=True)
     _refuse_other_data(recording, manifest, audit_inputs.dataset)
     partition = _check_partition(recording, manifest, audit_inputs)
     return CheckedRecording(plan, audit_inputs, recording, stored, manifest, step, partition)
@@ -307,12 +314,15 @@ class CheckedRecording:
             canary_scores=canary_scores(truth, whole),
         )
         is_external = not manifest.data
+        record = complete_run_record(
+            self.plan, record, inputs.dataset, self.partition, whole, transcript
+        )
+        offered = _offered_canaries(truth)
+        clients = clients_of_canaries(offered, self.partition.candidates)
         return AuditedRun(
             ObservedRun(spec, transcript, inputs.for_attackers(spec.seed)),
             RunTruth(truth),
-            complete_run_record(
-                self.plan, record, inputs.dataset, self.partition, whole, transcript
-            ),
+            replace(record, canary_clients=clients),
             warnings=compare_counts(truth, whole) if truth and is_external else (),
         )
 
@@ -323,6 +333,23 @@ class CheckedRecording:
             has_ended=has_ended(self.folder),
             so_far=so_far,
         )
+
+
+def _were_drawn_at_odds(recording: Path) -> bool:
+    """Return whether the ground truth is of an older version, which tossed no fair coin."""
+    if not has_truth(recording):
+        return False
+    facts = read_truth(recording, true_fact_kinds()).facts
+    return facts.get(RecordOwners) is not None and facts.get(OfferedCanaries) is None
+
+
+def _offered_canaries(truth: GroundTruth | None) -> Mapping[Party, tuple[int, ...]]:
+    """Return the canaries offered to each client that is known to have used its own."""
+    owners = None if truth is None else truth.facts.get(RecordOwners)
+    offered = None if truth is None else truth.facts.get(OfferedCanaries)
+    if owners is None or offered is None:
+        return {}
+    return {one: held for one, held in offered.offered.items() if one in owners.members}
 
 
 def recording_digest(recording: Path) -> str:

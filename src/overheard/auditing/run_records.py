@@ -1,7 +1,9 @@
 """The report's record of a run: updates, bytes and the defenses in force."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -13,9 +15,10 @@ from overheard.auditing.doctor_evidence import arm_evidence, find_criticisms
 from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
+from overheard.core.examples import Examples
 from overheard.core.mechanism import ClientSampling, Mechanism
 from overheard.core.messages import Update
-from overheard.core.parties import is_client
+from overheard.core.parties import Party, is_client
 from overheard.core.seeds import Seed
 from overheard.core.split import Split
 from overheard.core.task import UTILITIES
@@ -118,6 +121,7 @@ def complete_run_record(
         in_clear=() if run.is_control else describe_metadata(sent.messages),
         are_records_exchangeable=are_exchangeable(plan.data.split, dataset, partition),
         canary_odds=partition.canary_odds,
+        canary_clients=clients_of_canaries(partition.offered, partition.candidates),
         record_labels=()
         if partition.candidates is None
         else tuple(partition.candidates.labels.tolist()),
@@ -132,6 +136,19 @@ def complete_run_record(
             }
         ),
     )
+
+
+def clients_of_canaries(
+    offered: Mapping[Party, tuple[int, ...]], candidates: Examples | None
+) -> tuple[Party | Literal[""], ...]:
+    """Return the client that each candidate record was offered to; () = no coin was fair."""
+    if not offered or candidates is None:
+        return ()
+    clients: list[Party | Literal[""]] = [""] * len(candidates)
+    for party, places in offered.items():
+        for place in places:
+            clients[place] = party
+    return tuple(clients)
 
 
 def planned_defenses(plan: Plan, arm: ArmPlan) -> tuple[ArmDefense, ...]:

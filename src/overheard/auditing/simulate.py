@@ -27,7 +27,7 @@ from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.attributes import Attributes
 from overheard.core.true_facts.label_counts import DrawnShares, LabelCounts
-from overheard.core.true_facts.record_owners import RecordOwners
+from overheard.core.true_facts.record_owners import OfferedCanaries, RecordOwners
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.truth import ByRound, GroundTruth, Partition, TrueFact
@@ -92,6 +92,8 @@ def _true_facts(dataset: Dataset, partition: DataPartition) -> Facts[TrueFact]:
         facts = facts.having(Shifts(partition.shifts))
     if partition.members:
         facts = facts.having(RecordOwners(partition.members))
+    if partition.offered:
+        facts = facts.having(OfferedCanaries(partition.offered))
     for question in questions().values():
         for fact in question.make_true_facts(dataset, partition):
             facts = facts.having(fact)

@@ -10,6 +10,7 @@ from overheard.auditing.judging.judge import AuditSubject
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recording import CheckedRecording
 from overheard.core.transcript import Transcript
+from overheard.core.true_facts.record_owners import BoundDigest
 from overheard.data.dataset import Dataset
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.folder import data_folder
@@ -40,6 +41,7 @@ def audit_subject(audit_inputs: AuditInputs, description: str) -> AuditSubject:
         audit_inputs.dataset.task.class_names,
         data=tuple(summarise_data(audit_inputs.dataset, plan.data.split)),
         data_warnings=(TRUSTED,) if is_trusted else (),
+        bound_settings=plan.bound_settings(),
     )
 
 
@@ -56,6 +58,8 @@ def recorded_subject(
     """
     subject = audit_subject(checked.audit_inputs, description)
     fit = check_data(checked, run.observed.transcript)
+    truth = run.truth.truth
+    stated = None if truth is None else truth.facts.get(BoundDigest)
     return replace(
         subject,
         is_recorded=True,
@@ -63,6 +67,7 @@ def recorded_subject(
         data=(*subject.data, *fit.notes),
         data_warnings=(*fit.warnings, *run.warnings, *subject.data_warnings),
         recording=run.observed.recording,
+        bound_settings=checked.plan.bound_settings("" if stated is None else stated.digest),
     )
 
 

@@ -13,7 +13,7 @@ def is_curve_refuted(
 
     Each canary was in by a fair coin, whatever became of the others. Mahloujifar, Melis and
     Chaudhuri 2024 ("Auditing f-differential privacy in one run", arXiv 2410.22235), the
-    algorithm `audit_rh_with_cap`. Right and wrong guesses of a curve that holds have at most
+    algorithm audit_rh_with_cap. Right and wrong guesses of a curve that holds have at most
     the probabilities that the recursion gives.
 
     Args:

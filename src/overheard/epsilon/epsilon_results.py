@@ -8,14 +8,16 @@ from math import exp, inf, log
 from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.mechanism import Mechanism
 from overheard.core.parties import COHORT, NETWORK, SERVER, Party
+from overheard.epsilon.claim_under_test import claimed_family, steps_of_relation
 from overheard.epsilon.client_estimate import ClientEpsilonEstimate, estimate_client_epsilon
-from overheard.epsilon.guess_bound import bound_epsilon_by_guesses
-from overheard.epsilon.threshold_bound import (
-    EpsilonBound,
-    GuessEvidence,
-    bound_epsilon_by_thresholds,
+from overheard.epsilon.guess_bound import (
+    CanaryClaim,
+    bound_epsilon_at_odds,
+    bound_epsilon_by_canaries,
 )
+from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
 from overheard.findings.audit import Audit
+from overheard.findings.bound_settings import BoundSettings
 from overheard.findings.canary_scores import CanaryEvidence
 from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
@@ -57,10 +59,11 @@ def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
     """Return one result per mechanism and group of observers, by arm.
 
     There is always one for the server. There is one for readers of the global models unless an
-    audited group of observers is without the server. Each result has 95 % confidence by itself:
-    of twenty mechanisms at the limit of their claim, one may be found violated by chance. Only
-    bounds from canaries prove a violation: the others assume that records are independent given
-    the models, so a larger one contradicts the claim under that assumption.
+    audited group of observers is without the server. Only bounds from canaries prove a
+    violation, and the level of the plan is divided by the results that could be one: so a true
+    claim of any of them is called violated with that probability at most. Other bounds assume
+    that records are independent given the models, so a larger one contradicts the claim under
+    that assumption. Each of them has 95 % confidence by itself.
     """
     runs = {run.arm: run for run in audit.arms if not run.is_control}
     audited = dict.fromkeys(
@@ -73,12 +76,35 @@ def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
         SERVER not in group and group != (NETWORK,) for group in audited
     )
     groups = dict.fromkeys([(SERVER,), *audited, *([] if has_group_without_server else [()])])
-    return tuple(
-        _epsilon_result(audit, run, defense, defense.accounted, observers)
+    lines = [
+        (run, defense, defense.accounted, observers)
         for run in runs.values()
         for defense in run.defenses
         if defense.accounted is not None
         for observers in groups
+    ]
+    refutable = sum(
+        _is_refutable(audit, run, accounted, observers)
+        for run, _, accounted, observers in lines
+    )
+    level = audit.bound_settings.level / max(refutable, 1)
+    return tuple(_epsilon_result(audit, *line, level) for line in lines)
+
+
+def _is_refutable(
+    audit: Audit, run: ArmRun, accounted: AccountedMechanism, observers: tuple[Party, ...]
+) -> bool:
+    """Return whether canaries could call a claim violated, whatever attacks say."""
+    mechanism = accounted.mechanism
+    ceiling = epsilon_upper_bound(accounted, observers)
+    cells = [one.cell for one in audit.findings] + [one.cell for one in audit.refusals]
+    is_attacked = any(_is_membership_cell(one, run.arm, observers) for one in cells)
+    return (
+        is_attacked
+        and run.canary_odds is not None
+        and not mechanism.flaw
+        and mechanism.covers(observers)
+        and epsilon_under_test(accounted, observers, ceiling) is not None
     )
 
 
@@ -88,24 +114,31 @@ def _epsilon_result(
     defense: ArmDefense,
     accounted: AccountedMechanism,
     observers: tuple[Party, ...],
+    level: float,
 ) -> EpsilonResult:
     findings = [
         one for one in audit.findings if _is_membership_cell(one.cell, run.arm, observers)
     ]
     checked = [one for one in findings if one.is_checked]
-    bound_at = partial(_lower_bound, audit, run.arm, checked)
-    bound, ceiling = (
-        bound_at(accounted.mechanism.delta),
-        epsilon_upper_bound(accounted, observers),
+    mechanism, ceiling = accounted.mechanism, epsilon_upper_bound(accounted, observers)
+    runs = [one for one in audit.arms if one.arm == run.arm and not one.is_control]
+    claim = CanaryClaim(
+        claimed_family(accounted, is_sample_secret=_is_sample_secret(observers)),
+        mechanism.delta,
+        steps_of_relation(mechanism),
     )
     tested = epsilon_under_test(accounted, observers, ceiling)
-    is_violated = (
-        bound is not None
-        and tested is not None
-        and bound.epsilon > tested
-        and _is_disproved(accounted.mechanism, tested, bound_at)
+    bound_at = partial(_bound_by_rates, checked, runs)
+    bound = _bound_by_canaries(checked, runs, claim, audit.bound_settings, level) or bound_at(
+        mechanism.delta
     )
-    verdict = _verdict(accounted, observers, ceiling, bound, is_violated)
+    is_larger = bound is not None and tested is not None and bound.epsilon > tested
+    refuted: EpsilonVerdict | None = None
+    if is_larger and bound is not None and bound.method != "rates":
+        refuted = "violated" if audit.bound_settings.are_as_stated else "estimate"
+    elif is_larger and tested is not None and _is_disproved(mechanism, tested, bound_at):
+        refuted = "contradicted"
+    verdict = _verdict(accounted, observers, ceiling, bound, refuted)
     if verdict == "not tested" and findings:
         verdict = "not exchangeable" if checked else "unchecked"
     elif verdict == "not tested" and any(
@@ -146,17 +179,35 @@ def _client_estimates(
     return tuple(one for one in found if one is not None)
 
 
-def _lower_bound(
-    audit: Audit, arm: str, findings: Sequence[Finding], delta: float
+def _bound_by_canaries(
+    findings: Sequence[Finding],
+    runs: Sequence[ArmRun],
+    claim: CanaryClaim,
+    settings: BoundSettings,
+    level: float,
 ) -> EpsilonBound | None:
-    """Return the lower bound of epsilon from attacks at this delta."""
-    runs = [run for run in audit.arms if run.arm == arm and not run.is_control]
+    """Return the bound from canaries of single clients, else of the cohort; None = no canaries.
+
+    Canaries that older versions assigned at odds give a bound for a bare epsilon alone.
+    """
+    of_clients = [one for one in findings if one.target != COHORT]
+    if findings and all(run.canary_clients for run in runs):
+        tested = of_clients or findings
+        return bound_epsilon_by_canaries(tested, runs, claim, settings, level)
+    odds = {run.canary_odds for run in runs}
+    if of_clients and len(odds) == 1 and (common := odds.pop()) is not None:
+        return bound_epsilon_at_odds(
+            of_clients, common, claim.delta, level=level, times=claim.times
+        )
+    return None
+
+
+def _bound_by_rates(
+    findings: Sequence[Finding], runs: Sequence[ArmRun], delta: float
+) -> EpsilonBound | None:
+    """Return the bound by error rates of exchangeable records at this delta."""
     if not findings or not all(run.are_records_exchangeable for run in runs):
         return None
-    odds = {run.canary_odds for run in runs}
-    of_clients = [one for one in findings if one.target != COHORT]
-    if of_clients and len(odds) == 1 and (common := odds.pop()) is not None:
-        return bound_epsilon_by_guesses(of_clients, common, delta)
     return bound_epsilon_by_thresholds(findings, delta)
 
 
@@ -206,14 +257,14 @@ def _verdict(
     observers: tuple[Party, ...],
     ceiling: float | None,
     bound: EpsilonBound | None,
-    is_violated: bool,
+    refuted: EpsilonVerdict | None,
 ) -> EpsilonVerdict:
     if accounted.mechanism.flaw:
         return "flawed"
     if not accounted.mechanism.covers(observers):
         return "outside guarantee"
-    if is_violated and bound is not None:
-        return "violated" if isinstance(bound.evidence, GuessEvidence) else "contradicted"
+    if refuted is not None:
+        return refuted
     if accounted.claim in ("false", "not confirmed"):
         return accounted.claim
     if ceiling is None:
@@ -224,7 +275,7 @@ def _verdict(
 def _is_disproved(
     mechanism: Mechanism, ceiling: float, bound_at: Callable[[float], EpsilonBound | None]
 ) -> bool:
-    """Return whether attacks prove a larger epsilon, allowing for the neighboring relation.
+    """Return whether error rates prove a larger epsilon, allowing for the relation.
 
     Members and non-members differ by replacing data of a client. An epsilon for adding or
     removing a unit covers a replacement as a removal and an addition: its definition, used

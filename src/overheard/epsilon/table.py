@@ -28,6 +28,7 @@ COLUMN_NAMES = (
     "Claimed",
     "Recomputed: PLD / RDP",
     "Measured: lower bound",
+    "Estimated, no proof",
 )
 
 MAX_SHOWN_EPSILON = 1000.0
@@ -64,7 +65,8 @@ _NOTE = (
     "accountants, and a lower bound from membership attacks. A claim is false only if it is "
     "below a lower bound of what its settings give. A small measured bound is no proof "
     "of privacy. One from canaries above the claim is a violation. From other records it "
-    "contradicts the claim only if records are independent given the models."
+    "contradicts the claim only if records are independent given the models. An estimate is "
+    "sharper than the bound, and may exceed a true claim."
 )
 
 _TERM = Term(
@@ -76,12 +78,16 @@ _TERM = Term(
     "distribution of the privacy loss, tight; RDP: Renyi divergences, looser, as a "
     "check, and the only figure that counts on batches of a fixed size). Two epsilons can be "
     "compared only if they are for the same unit and the same relation, "
-    "such as one record added or removed. Measured: a lower bound from the true and false "
-    "positive rates of these "
-    f"observers' membership attacks, by exact intervals, at 95{SPACE}% confidence for each "
-    "line. Attack and threshold are chosen "
-    "on one half of the records, and the bound is computed on the other half. It applies to "
-    "the candidate records only; with n of them it cannot exceed ln(n / 3.7). "
+    "such as one record added or removed. Measured: a lower bound from these observers' "
+    "membership attacks. From canaries, it counts the right guesses among the surest ones, "
+    f"whose number is fixed beforehand, at 95{SPACE}% confidence for all claims together. If "
+    "the claim is a mechanism, the bound is that of such mechanisms (Mahloujifar et al. 2024), "
+    "else of a bare epsilon (Steinke et al. 2023). From other records, it follows from the "
+    f"true and false positive rates by exact intervals, at 95{SPACE}% confidence for each "
+    "line, and with n records cannot exceed ln(n / 3.7). What is chosen by scores, such as the "
+    "attack, is chosen on one half of the records, and the bound is computed on the other "
+    "half. Estimated: from the same guesses, as if all canaries were independent (Xiang et al. "
+    "2025). "
     "Example counts and losses that are sent in clear text are not covered by any claim.",
 )
 
@@ -204,7 +210,7 @@ def _measured_words(lines: Sequence[EpsilonResult]) -> str:
 def _is_broken(line: EpsilonResult) -> bool:
     if line.verdict == "flawed":
         return line.accounted.mechanism.stated is not None
-    return line.verdict in ("violated", "contradicted", "false")
+    return line.verdict in ("violated", "contradicted", "estimate", "false")
 
 
 def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
@@ -222,6 +228,14 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
         )
     tested = epsilon_under_test(line.accounted, line.observers, line.upper_bound)
     most = format_epsilon(inf if tested is None else tested)
+    if line.verdict == "estimate":
+        return (
+            f"{what} is doubtful against {_observer_names(line.observers)}: "
+            f"{make_printable(line.attack_label)} finds an epsilon of "
+            f"{_round_down(line.lower_bound)} or more on canaries, but the promise allows at "
+            f"most {most}. It is an estimate: the attacks, guesses or level of the plan were "
+            "changed after the canaries were drawn."
+        )
     if line.verdict == "contradicted":
         return (
             f"{what} is doubtful against {_observer_names(line.observers)}: if records are "
@@ -249,6 +263,9 @@ def _cells(line: EpsilonResult) -> tuple[str, ...]:
         _claimed(line),
         _recomputed(line),
         NO_NUMBER if line.lower_bound is None else _round_down(line.lower_bound),
+        NO_NUMBER
+        if line.lower_bound is None or line.lower_bound.estimate is None
+        else f"{line.lower_bound.estimate:.2f}",
     )
 
 
@@ -357,6 +374,8 @@ def _verdict(line: EpsilonResult) -> str:
         "violated": f"violated: attacks on canaries prove a larger epsilon{evidence}",
         "contradicted": "contradicted if records are independent: attacks then prove a larger "
         f"epsilon{evidence}; use canaries",
+        "estimate": "not proven: attacks on canaries find a larger epsilon, but the plan was "
+        f"changed after they were drawn{evidence}",
         "holds": f"holds as far as measured{idle}{evidence}",
         "not tested": "not measured: add data.candidates and a membership attack by this "
         "observer",

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from overheard.findings.finding import Finding
 from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_proportion
+
+BoundMethod = Literal["curve", "guesses", "rates"]
+"""How epsilon is bounded; see `EpsilonBound`."""
 
 THRESHOLDS_PER_END = 32
 """Candidate thresholds from each end of the scores, denser towards the end."""
@@ -56,7 +60,8 @@ class GuessEvidence:
     """The evidence of a bound by guesses: two thresholds and the counts of guesses.
 
     Args:
-        above: canaries with a larger score are guessed to be members; infinite = none.
+        above: canaries with a larger score are guessed to be members; infinite = none. The
+            number of guesses decides on those with this score.
         below: canaries with a smaller score are guessed to be non-members; -infinite = none.
         counts: the counts.
 
@@ -72,11 +77,15 @@ class EpsilonBound:
     """A lower bound of epsilon from one attack.
 
     Args:
-        epsilon: the lower bound (0 or more), at 95 % confidence.
+        epsilon: the lower bound (0 or more).
         attack: the attack that proves it.
         evidence: the rates or guesses behind it.
         members: number of member records that the bound was computed on.
         non_members: number of non-members, likewise.
+        level: the probability with which it may exceed the true epsilon.
+        method: "curve" = Mahloujifar et al. 2024, for a claim that is a curve; "guesses" =
+            Steinke et al. 2023, for a bare epsilon; "rates" = by error rates.
+        estimate: a sharper figure from the same guesses, which is no bound; None = none.
 
     """
 
@@ -85,6 +94,9 @@ class EpsilonBound:
     evidence: ThresholdRates | GuessEvidence
     members: int
     non_members: int
+    level: float = 0.05
+    method: BoundMethod = "guesses"
+    estimate: float | None = None
 
 
 def epsilon_from_rates(
@@ -222,5 +234,10 @@ def _bound_at_threshold(
     assert passed.high is not None
     epsilon = epsilon_from_rates(found.low, passed.high, delta)
     return EpsilonBound(
-        epsilon, attack, ThresholdRates(threshold, found, passed), members, outsiders
+        epsilon,
+        attack,
+        ThresholdRates(threshold, found, passed),
+        members,
+        outsiders,
+        method="rates",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from overheard.core.plugin_registry import import_built_in
 from overheard.core.scorer import Score
 from overheard.findings.audited_recording import AuditedRecording
+from overheard.findings.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.finding import ArmRun, Finding, Refusal
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table, short_number
@@ -49,6 +50,7 @@ class Audit:
         data: what was read of the data, in sentences; () = not known.
         data_warnings: what does not fit of the data, or is assumed, in sentences.
         recording: what the check of the recording proves; None = runs were simulated.
+        bound_settings: how epsilon is bounded from canaries.
         arm_results: the results by arm, threat and attack, with the verdicts; they follow from
             the rest, see `auditing.threat_results.with_verdicts`.
 
@@ -70,6 +72,7 @@ class Audit:
     data: tuple[str, ...] = ()
     data_warnings: tuple[str, ...] = ()
     recording: AuditedRecording | None = None
+    bound_settings: BoundSettings = USUAL_BOUND
     arm_results: tuple[ArmResult, ...] = field(default=(), compare=False)
 
     def to_frame(self) -> "pandas.DataFrame":

@@ -37,20 +37,26 @@ from overheard.findings.document_rows import (
 
 EpsilonVerdict = Literal[
     "flawed", "outside guarantee", "false", "violated", "contradicted", "not confirmed",
-    "holds", "not tested", "refused", "not exchangeable", "unchecked", "unaccounted",
+    "estimate", "holds", "not tested", "refused", "not exchangeable", "unchecked",
+    "unaccounted",
 ]  # fmt: skip
 """flawed: the mechanism guarantees nothing; outside guarantee: these observers read updates
 before the noise is added; false: the stated epsilon is below a lower bound of that of the
 settings; not confirmed: it is below an upper bound, and not below a lower one.
 
 violated: attacks on canaries prove a larger epsilon than claimed. contradicted: attacks on
-other records prove a larger one if the records are independent. holds: none of these.
+other records prove a larger one if the records are independent. estimate: attacks on canaries
+find a larger one, but how they are counted was changed after the canaries were drawn. holds:
+none of these.
 
 The others mean that no claim was tested. not tested: no membership attack by these
 observers; refused: no such attack could run; not exchangeable: members and non-members are not
 exchangeable; unchecked: the members are unknown.
 
 unaccounted: no epsilon is stated, and none was recomputed: the row's `doubt` says why."""
+
+UNPROVEN: tuple[EpsilonVerdict, ...] = ("unaccounted", "contradicted", "estimate")
+"""Verdicts under which it is unknown what is guaranteed."""
 
 OLDER_VERDICT = (
     "an older version of Overheard compared the claim with an upper bound alone: audit again"
@@ -94,7 +100,7 @@ class BoundByGuesses(DocumentPart):
     """A lower bound on epsilon from guesses about canaries; see `epsilon.guess_bound`.
 
     Args:
-        at_least: the bound, at 95 % confidence.
+        at_least: the bound.
         attack: the attack that proves it.
         above: canaries with a larger score are guessed to be members; None = none.
         below: canaries with a smaller score are guessed to be non-members; None = none.
@@ -103,6 +109,12 @@ class BoundByGuesses(DocumentPart):
         right: correct guesses.
         members: members that the bound was computed on.
         outsiders: non-members, likewise.
+        method: "curve" = for a claim that is a trade-off curve (Mahloujifar et al. 2024),
+            "guesses" = for a bare epsilon (Steinke et al. 2023).
+        level: the probability with which a true claim is refuted.
+        digest: digest of what the plan says of the bound; "" = not known.
+        estimate: a sharper figure from the same guesses, which proves nothing (Xiang et al.
+            2025); None = there is none.
 
     """
 
@@ -115,6 +127,10 @@ class BoundByGuesses(DocumentPart):
     right: Count
     members: Count
     outsiders: Count
+    method: Literal["curve", "guesses"] = "guesses"
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    digest: str = ""
+    estimate: Size = None
 
     @model_validator(mode="after")
     def _check_counts(self) -> "BoundByGuesses":
@@ -236,11 +252,12 @@ class EpsilonRow(DocumentPart):
         """The epsilon that holds as far as is known; None if unknown.
 
         Infinite also if the claim is refuted by attacks or by its own settings, as a wrong
-        number guarantees nothing. Unknown if attacks contradict it without proof.
+        number guarantees nothing. Unknown if attacks contradict it without proof, or by an
+        estimate.
         """
         is_infinite = self.is_recomputed and self.pld is None
         is_unknown = self.verdict == "not confirmed" and self.ceiling is None
-        if (is_unknown and not is_infinite) or self.verdict in {"unaccounted", "contradicted"}:
+        if (is_unknown and not is_infinite) or self.verdict in UNPROVEN:
             return None
         if self.ceiling is None or self.verdict in {"violated", "false"}:
             return inf
@@ -269,7 +286,7 @@ class EpsilonRow(DocumentPart):
                 is_consistent = self.ceiling is None
             case "not tested" | "refused" | "not exchangeable" | "unchecked":
                 is_consistent = at_least is None
-            case "violated" | "contradicted":
+            case "violated" | "contradicted" | "estimate":
                 claimed = self.claimed if self.claimed_for == "run" else None
                 known = [one for one in (self.ceiling, claimed) if one is not None]
                 is_consistent = at_least is not None and at_least > min(known, default=inf)

@@ -295,6 +295,8 @@ class ArmRun:
             are exchangeable; see `auditing.run_records`.
         canary_odds: for canaries, the mean number that a client gets for each one held out;
             None = the candidate records are no canaries.
+        canary_clients: for each candidate record, the client that a fair coin gave it to or
+            not, "" = none; () = no coin was fair, or the candidate records are no canaries.
         has_truth: whether the ground truth is known, so that claims can be scored.
         record_labels: the label of each candidate record.
         record_exchange: which candidate records might as well have had another owner.
@@ -325,6 +327,7 @@ class ArmRun:
     seconds: RunTime | None = field(default=None, compare=False)
     are_records_exchangeable: bool = False
     canary_odds: float | None = None
+    canary_clients: tuple[Party | Literal[""], ...] = field(default=(), repr=False)
     has_truth: bool = True
     record_labels: tuple[int, ...] = field(default=(), repr=False)
     record_exchange: RecordExchange = "none"

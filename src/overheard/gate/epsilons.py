@@ -20,6 +20,7 @@ STATUSES: dict[EpsilonVerdict, Status] = {
     "holds": "pass",
     "violated": "fail",
     "contradicted": "inconclusive",
+    "estimate": "inconclusive",
     "false": "fail",
     "not confirmed": "inconclusive",
     "flawed": "fail",
@@ -37,6 +38,8 @@ REASONS: dict[EpsilonVerdict, str] = {
     "violated": "attacks prove a larger epsilon than is claimed",
     "contradicted": "attacks prove a larger epsilon than is claimed, if records are "
     "independent: use canaries",
+    "estimate": "attacks on canaries find a larger epsilon than is claimed, but how they are "
+    "counted was changed after the canaries were drawn: use the plan that drew them",
     "false": "the claimed epsilon is below the smallest one that can be true for its settings",
     "not confirmed": "the claimed epsilon is below an upper bound of that of its settings, and "
     "may be true",

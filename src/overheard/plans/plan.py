@@ -1,6 +1,6 @@
 """The plan of an audit: data, training, arms of defenses, threats and seeds."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,15 +22,18 @@ from overheard.core.parties import (
     party_sort_key,
 )
 from overheard.core.settings import Positive
+from overheard.core.true_facts.record_owners import OfferedCanaries
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.federation.sampling import Sampling
+from overheard.findings.bound_settings import BoundSettings
 from overheard.findings.html import html_table
 from overheard.findings.names import name_observers
 from overheard.findings.question import Question
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model
 from overheard.plans.data_plan import DataPlan
+from overheard.plans.epsilon_plan import EpsilonPlan
 from overheard.plans.plugin_field import PluginField, plugin_label
 from overheard.plans.recording_plan import RecordingPlan
 from overheard.plans.registries import (
@@ -353,6 +356,7 @@ class Plan(StrictModel):
         report: what the report shows; it changes no result.
         release: who answers for the results, and what they are for; it changes no result.
         recording: what you state of the recording that is audited.
+        epsilon: how epsilon is bounded from canaries.
 
     """
 
@@ -366,6 +370,7 @@ class Plan(StrictModel):
     report: ReportPlan = ReportPlan()
     release: ReleasePlan = ReleasePlan()
     recording: RecordingPlan = RecordingPlan()
+    epsilon: EpsilonPlan = EpsilonPlan()
 
     @field_validator("arms")
     @classmethod
@@ -433,6 +438,12 @@ class Plan(StrictModel):
                 "data.people.shadow_devices cannot take part in distillation: remove them, or "
                 "the arms with distillation"
             )
+        wanted, names = self.epsilon.attack, [one.name for _, one in self._canary_attacks()]
+        if wanted is not None and wanted not in names:
+            raise ValueError(
+                f"epsilon.attack: no threat has the membership attack {wanted}; there are "
+                f"{', '.join(sorted({*names})) or 'none'}"
+            )
         count = self.data.auxiliary_per_class or self.data.auxiliary
         for number, threat in enumerate(self.threats):
             if threat.auxiliary_from is not None and count is None:
@@ -486,6 +497,34 @@ class Plan(StrictModel):
             dict.fromkeys(one for threat in self.threats for one in threat.questions())
         )
 
+    def bound_settings(self, stated_digest: str | None = None) -> BoundSettings:
+        """Return how epsilon is bounded from canaries.
+
+        Args:
+            stated_digest: the digest that was stated when the canaries were drawn; "" = none
+                was stated, which stands for the defaults; None = the audit draws them itself.
+
+        """
+        epsilon, attacks = self.epsilon, list(self._canary_attacks())
+        by_name = [
+            {"observers": sorted(threat.observers), "attack": threat.attack_name(attack)}
+            for threat, attack in attacks
+        ]
+        return BoundSettings(
+            epsilon.attack or "",
+            epsilon.guesses,
+            epsilon.level,
+            epsilon.digest(by_name),
+            EpsilonPlan().digest(by_name) if stated_digest == "" else stated_digest,
+        )
+
+    def _canary_attacks(self) -> Iterator[tuple[ThreatPlan, Attack[Any]]]:
+        """Yield the attacks that are scored by canaries, with their threats."""
+        for threat in self.threats:
+            for attack in threat.attacks:
+                if OfferedCanaries in question_of_attack(attack).reads:
+                    yield threat, attack
+
     def known_kinds(self) -> tuple[type[KnownFact], ...]:
         """Return the kinds of facts that attackers may know, each once."""
         return tuple(dict.fromkeys(kind for one in self.questions() for kind in one.gives))
@@ -500,7 +539,7 @@ class Plan(StrictModel):
     def toml(self) -> str:
         """Return the plan as TOML with all defaults, which is read back as the same plan."""
         content = self.model_dump(exclude_none=True)
-        for name, default in _WITHOUT_CLAIMS.items():
+        for name, default in {**_WITHOUT_CLAIMS, "epsilon": EpsilonPlan()}.items():
             if getattr(self, name) == default:
                 del content[name]
         return tomli_w.dumps(content)

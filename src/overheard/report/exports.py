@@ -76,7 +76,10 @@ def _make_document(audit: Audit) -> FindingsDocument:
                 for row in result.rows
             ],
             "verdicts": [_verdict_row(result) for result in results],
-            "epsilon": [epsilon_row(line) for line in epsilon_results(audit)],
+            "epsilon": [
+                epsilon_row(line, audit.bound_settings.digest)
+                for line in epsilon_results(audit)
+            ],
             "doctor": list(criticism_rows(audit)),
             "findings": [_finding_row(one) for one in audit.findings],
             "refusals": [RefusalRow.of(one, _fields_of(one.cell)) for one in audit.refusals],
@@ -231,8 +234,14 @@ def _escape_formula(text: str) -> str:
     return "'" + plain if plain.lstrip(" '")[:1] in tuple("=+-@＝＋－＠") else plain
 
 
-def epsilon_row(line: EpsilonResult) -> EpsilonRow:
-    """Return the row of an epsilon result, with its mechanism and run."""
+def epsilon_row(line: EpsilonResult, bound_digest: str = "") -> EpsilonRow:
+    """Return the row of an epsilon result, with its mechanism and run.
+
+    Args:
+        line: the result.
+        bound_digest: digest of what the plan says of bounds; "" = not known.
+
+    """
     mechanism, found = line.accounted.mechanism, line.accounted.recomputed
     run = line.accounted.run
     return EpsilonRow.of(
@@ -259,13 +268,15 @@ def epsilon_row(line: EpsilonResult) -> EpsilonRow:
             "drawn": None if found is None else found.subsampled,
             "lower": None if found is None or mechanism.stated is None else found.lower,
             "ceiling": line.upper_bound,
-            "measured": None if line.lower_bound is None else _bound_row(line.lower_bound),
+            "measured": None
+            if line.lower_bound is None
+            else _bound_row(line.lower_bound, bound_digest),
             "estimated": [ClientEstimateRow.of(one) for one in line.estimates],
         },
     )
 
 
-def _bound_row(bound: EpsilonBound) -> BoundByThreshold | BoundByGuesses:
+def _bound_row(bound: EpsilonBound, digest: str) -> BoundByThreshold | BoundByGuesses:
     evidence = bound.evidence
     if isinstance(evidence, ThresholdRates):
         return BoundByThreshold(
@@ -287,4 +298,8 @@ def _bound_row(bound: EpsilonBound) -> BoundByThreshold | BoundByGuesses:
         right=evidence.counts.right,
         members=bound.members,
         outsiders=bound.non_members,
+        method="curve" if bound.method == "curve" else "guesses",
+        level=bound.level,
+        digest=digest,
+        estimate=bound.estimate,
     )

@@ -77,6 +77,7 @@ def drawn_canaries(
     clients: int = 2,
     records: torch.Tensor | None = None,
     seed: int = 0,
+    at_odds: bool = False,
 ):
     free = torch.ones(size, dtype=torch.bool)
     free[:5] = False  # the attacker's
@@ -85,15 +86,20 @@ def drawn_canaries(
     pool = Examples(torch.arange(float(size))[:, None], torch.arange(size) % 3)
     data = Dataset(pool, pool, Task((1,), ("a", "b", "c")), records=records)
     settings = CandidateSettings(members, outsiders, canaries="labelled")
-    canaries, _ = assign_canaries(data, settings, clients, free & unique, Seed(seed))
+    canaries, _ = assign_canaries(
+        data, settings, clients, free & unique, Seed(seed), at_odds=at_odds
+    )
     return canaries
 
 
 def test_canaries_are_unused_and_have_no_copy() -> None:
-    result = drawn_canaries(members=15)
+    result = drawn_canaries(members=15, at_odds=True)
     assert sorted(result.rows.tolist()) == list(range(10, 60))
     with pytest.raises(PlanError, match="52 canaries are needed, but only 50 unused"):
-        drawn_canaries(members=16)
+        drawn_canaries(members=16, at_odds=True)
+    # A fair coin holds out as many as it gives.
+    with pytest.raises(PlanError, match="60 canaries are needed, but only 50 unused"):
+        drawn_canaries(members=15)
 
 
 def test_each_canary_goes_to_one_client_or_to_none() -> None:
@@ -107,7 +113,8 @@ def test_each_canary_goes_to_one_client_or_to_none() -> None:
 
 def test_canaries_are_assigned_at_random_and_independently() -> None:
     draws = [
-        drawn_canaries(members=4, outsiders=4, clients=3, seed=seed) for seed in range(300)
+        drawn_canaries(members=4, outsiders=4, clients=3, seed=seed, at_odds=True)
+        for seed in range(300)
     ]
     counts = torch.tensor([[len(places) for places in one.members] for one in draws]).double()
     # Binomial: 16 canaries, a chance of 1 in 4 each: mean 4, variance 3; of a fixed number 0.
@@ -119,6 +126,30 @@ def test_canaries_are_assigned_at_random_and_independently() -> None:
     ).double()
     together = (held - held.mean(0)).prod(1).mean()
     assert abs(float(together)) < 5 * 0.1875 / 300**0.5
+
+
+def test_a_fair_coin_gives_each_canary_to_its_client_or_holds_it_out() -> None:
+    draws = [
+        drawn_canaries(members=4, outsiders=14, clients=3, seed=seed) for seed in range(300)
+    ]
+    for one in draws:
+        assert sorted(sum(one.offered, ())) == list(range(24))  # the other two: to nobody
+        assert len(one.rows) == 26
+        for held, offered in zip(one.members, one.offered, strict=True):
+            assert set(held) <= set(offered)
+    # Binomial: the client of 24 canaries, and the coin of each.
+    offers = torch.tensor([[len(one) for one in draw.offered] for draw in draws]).double()
+    assert (offers.mean(0) - 8).abs().max() < 5 * (24 * 2 / 9 / 300) ** 0.5
+    given = torch.tensor([sum(map(len, draw.members)) for draw in draws]).double()
+    assert abs(float(given.mean()) - 12) < 5 * (6 / 300) ** 0.5
+    assert abs(float(given.var()) - 6) < 2.5
+    # Whether a canary is in says nothing of its client.
+    first = torch.tensor([[n in draw.offered[0] for n in range(24)] for draw in draws])
+    is_in = torch.tensor(
+        [[n in set(sum(draw.members, ())) for n in range(24)] for draw in draws]
+    )
+    shares = [float(is_in[where].double().mean()) for where in (first, ~first)]
+    assert max(abs(one - 0.5) for one in shares) < 0.04
 
 
 def test_no_two_canaries_are_cut_from_one_record() -> None:

@@ -51,6 +51,8 @@ REQUIRED: Mapping[str, Tables] = {
 def with_example(path: str, name: str, value: object) -> Tables:
     """The smallest plan that holds one example."""
     plan = minimal()
+    if (path, name) == ("epsilon", "attack"):
+        plan["threats"] = [{"attacks": [value]}]
     if path == "data.people":
         plan["data"]["split"] = "by_user"
     if name == "auxiliary_from":

@@ -22,6 +22,7 @@ from overheard.core.scorer import Guesses
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
+from overheard.findings.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding, Refusal
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan
@@ -46,6 +47,7 @@ class AuditSubject:
         data: what was read of the data, in sentences.
         data_warnings: what does not fit, or is assumed, in sentences.
         recording: what the check of the recording proves; None = runs were simulated.
+        bound_settings: how epsilon is bounded from canaries.
 
     """
 
@@ -57,6 +59,7 @@ class AuditSubject:
     data: tuple[str, ...] = ()
     data_warnings: tuple[str, ...] = ()
     recording: AuditedRecording | None = None
+    bound_settings: BoundSettings = USUAL_BOUND
 
 
 @final
@@ -131,6 +134,7 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
             data=subject.data,
             data_warnings=subject.data_warnings,
             recording=subject.recording,
+            bound_settings=subject.bound_settings,
             versions={name: version(name) for name in PACKAGES}
             | {"python": platform.python_version()}
             | dict(plugin_packages(plan)),

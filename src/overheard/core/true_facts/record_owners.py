@@ -77,6 +77,75 @@ class RecordOwners(TrueFact):
 
 @final
 @dataclass(frozen=True, slots=True)
+class OfferedCanaries(TrueFact):
+    """Which canaries were offered to each client, which a fair coin then gave to it or not.
+
+    Args:
+        offered: by client, the indices of its canaries, given or held out.
+
+    """
+
+    offered: Mapping[Party, tuple[int, ...]]
+
+    key = "offered"
+    form = Mapping[str, tuple[RecordIndex, ...]]
+    how_to_get = (
+        "the ground truth does not state which canaries were offered to each client: take the "
+        "truth.json that `overheard canaries` wrote"
+    )
+
+    @classmethod
+    def from_json(cls, stated: Mapping[str, tuple[int, ...]]) -> "OfferedCanaries":
+        """Return what truth.json states."""
+        refuse_others(cls.key, stated)
+        return cls({Party(client): indices for client, indices in stated.items()})
+
+    def to_json(self) -> Mapping[Party, tuple[int, ...]]:
+        """Return the indices of canaries by client."""
+        return self.offered
+
+    def clients(self) -> Collection[Party]:
+        """Return the clients that it names."""
+        return self.offered.keys()
+
+    def renamed(self, names: Renaming) -> "OfferedCanaries | None":
+        """Return the same by the new names; None if a client has several names."""
+        renamed = [names.rename_parties({one: held}) for one, held in self.offered.items()]
+        if any(len(one) > 1 for one in renamed):
+            return None
+        return OfferedCanaries({party: held for one in renamed for party, held in one.items()})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundDigest(TrueFact):
+    """The digest of how epsilon is bounded, as stated when the canaries were drawn."""
+
+    digest: str
+
+    key = "bound"
+    form = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")]
+    how_to_get = (
+        "the ground truth does not state how epsilon is bounded: take the truth.json that "
+        "`overheard canaries` wrote"
+    )
+
+    @classmethod
+    def from_json(cls, stated: str) -> "BoundDigest":
+        """Return the digest that truth.json states."""
+        return cls(stated)
+
+    def to_json(self) -> str:
+        """Return the digest."""
+        return self.digest
+
+    def renamed(self, names: Renaming) -> "BoundDigest":
+        """Return the digest as it is: it depends on no client."""
+        return self
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class RecordsDigest(TrueFact):
     """The digest of the list of candidate records, which tells whether a plan has the same."""
 

@@ -23,11 +23,13 @@ class CandidateSettings(Settings):
     Args:
         members: candidate records of each client; all of its records if it holds fewer. For
             canaries, the average number.
-        outsiders: candidate records that no client holds; for canaries, the average number.
+        outsiders: candidate records that no client holds; for canaries, the average number,
+            which is at least that of all members.
         canaries: "no" = candidates are records that the split assigned. Otherwise candidates
-            are unused records: each is assigned at random to one client or to none,
-            independently of the others and of the split. "labelled" = with their own labels,
-            "mislabelled" = with wrong labels, which models memorize better.
+            are unused records: each is offered to a client, drawn at random, which gets it or
+            not by a fair coin, independently of the others and of the split. "labelled" =
+            with their own labels, "mislabelled" = with wrong labels, which models memorize
+            better.
 
     """
 
@@ -54,11 +56,14 @@ class CandidateSet:
     Args:
         rows: rows of the training part, in random order.
         members: by client, the positions in `rows` of the records that it holds.
+        offered: by client, the positions of the canaries that a fair coin gave to it or held
+            out; () = the candidates are no canaries, or were assigned at other odds.
 
     """
 
     rows: Rows
     members: tuple[tuple[int, ...], ...]
+    offered: tuple[tuple[int, ...], ...] = ()
 
     @property
     def non_members(self) -> Rows:
@@ -121,12 +126,16 @@ def assign_canaries(
     clients: int,
     is_suitable: Bool[Tensor, " examples"],
     seed: Seed,
+    *,
+    at_odds: bool = False,
 ) -> tuple[CandidateSet, Dataset]:
     """Draw canaries, and assign each at random to one client or to none.
 
-    Assignments are independent, so members and non-members are exchangeable. This is the
-    experiment of Steinke, Nasr and Jagielski 2023 (NeurIPS, Algorithm 1), with several
-    clients. No two canaries are cut from the same record.
+    A client is drawn for each canary first, and may be known to anybody. A fair coin then
+    decides whether the client gets it: this is the experiment of Steinke, Nasr and Jagielski
+    2023 (NeurIPS, Algorithm 1), with several clients. Coins are independent, so members and
+    non-members are exchangeable. Further non-members are offered to nobody, if there are to be
+    more of them than members. No two canaries are cut from the same record.
 
     Also return the data set, in which mislabelled canaries have their wrong labels.
 
@@ -136,6 +145,8 @@ def assign_canaries(
         clients: the number of clients.
         is_suitable: marks unused rows whose content occurs once.
         seed: the seed of the draws.
+        at_odds: whether to assign canaries as older versions did: each at once to one client or
+            to none, with the odds of `settings`, for which fewer bounds hold.
 
     Raises:
         PlanError: if too few examples are unused.
@@ -147,22 +158,37 @@ def assign_canaries(
         _, first = np.unique(dataset.records[rest].numpy(), return_index=True)
         rest = rest[torch.from_numpy(np.sort(first))]
     member_count = clients * settings.members
-    if len(rest) < member_count + settings.outsiders:
+    held_out = settings.outsiders if at_odds else max(settings.outsiders, member_count)
+    if len(rest) < member_count + held_out:
         raise PlanError(
-            f"candidates: {member_count + settings.outsiders} canaries are needed, but only "
+            f"candidates: {member_count + held_out} canaries are needed, but only "
             f"{len(rest)} unused records are suitable: lower candidates.members or "
             "candidates.outsiders"
         )
-    rows = rest[: member_count + settings.outsiders]
-    generator = seed.child("dealt").generator()
-    draws = torch.randint(len(rows), (len(rows),), generator=generator)
-    owners = draws.div(settings.members, rounding_mode="floor")  # `clients` or more: no client
-    members = tuple(
-        tuple((owners == number).nonzero().flatten().tolist()) for number in range(clients)
-    )
+    rows = rest[: member_count + held_out]
     if settings.canaries == "mislabelled":
         dataset = _mislabel(dataset, rows, seed.child("labels"))
-    return CandidateSet(rows, members), dataset
+    if at_odds:
+        generator = seed.child("dealt").generator()
+        draws = torch.randint(len(rows), (len(rows),), generator=generator)
+        # `clients` or more: no client.
+        owners = draws.div(settings.members, rounding_mode="floor")
+        return CandidateSet(rows, _positions_by_client(owners, clients)), dataset
+    drawn_for = torch.randint(
+        clients, (2 * member_count,), generator=seed.child("offered").generator()
+    )
+    coins = torch.randint(2, (2 * member_count,), generator=seed.child("coins").generator())
+    owners = torch.where(coins == 1, drawn_for, clients)
+    offered = _positions_by_client(drawn_for, clients)
+    return CandidateSet(rows, _positions_by_client(owners, clients), offered), dataset
+
+
+def _positions_by_client(
+    owners: Int[Tensor, " canaries"], clients: int
+) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple((owners == number).nonzero().flatten().tolist()) for number in range(clients)
+    )
 
 
 def add_canaries(

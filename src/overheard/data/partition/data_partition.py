@@ -60,6 +60,8 @@ class DataPartition:
         members: by client, the positions in `candidates` of those that it holds from round 0.
         canary_odds: with canaries, the expected number per client for each held-out one; None
             = candidates are no canaries.
+        offered: by client, the positions of the canaries that a fair coin gave to it or held
+            out; empty = there are none.
         drawn_from: the label shares that each client's examples are drawn from, by round and
             then by client; None = label counts are exact.
 
@@ -76,6 +78,7 @@ class DataPartition:
     members: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
     canary_odds: float | None = None
     drawn_from: tuple[tuple[Float[Tensor, " classes"], ...], ...] | None = None
+    offered: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
 
     def client_examples(self, client: int, number: int) -> Examples:
         """Return the examples that a client holds in a round."""
@@ -95,6 +98,7 @@ def draw_partition(
     is_permuted: bool = False,
     background: int | None = None,
     candidates: CandidateSettings | None = None,
+    canaries_at_odds: bool = False,
 ) -> DataPartition:
     """Partition a data set; no training example is ever held by two parties.
 
@@ -121,6 +125,8 @@ def draw_partition(
         background: the largest number of public examples: from those of the data set or, if
             it has none, from users who take no part. None = all that the data set has.
         candidates: the number of candidate records; None = none.
+        canaries_at_odds: whether canaries are assigned as older versions did; see
+            `candidates.assign_canaries`.
 
     Raises:
         PlanError: if the data set is too small.
@@ -139,6 +145,7 @@ def draw_partition(
         seed=seed,
         known_users=known_users,
         candidates=candidates,
+        canaries_at_odds=canaries_at_odds,
     )
     dataset, free = reserved.dataset, reserved.free.clone()
     client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
@@ -159,6 +166,7 @@ def draw_partition(
     timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed, shares)
     shadow_rows = () if run_users is None else run_users.shadow_rows
     members = () if candidate_set is None else candidate_set.members
+    offered = () if candidate_set is None else candidate_set.offered
     return DataPartition(
         timeline.pool,
         tuple((*rows, *shadow_rows) for rows in timeline.rows),
@@ -171,6 +179,7 @@ def draw_partition(
         {client(number): places for number, places in enumerate(members)},
         None if candidates is None else candidates.canary_odds,
         timeline.drawn_from,
+        {client(number): places for number, places in enumerate(offered)},
     )
 
 

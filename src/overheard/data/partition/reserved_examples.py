@@ -74,6 +74,7 @@ def reserve_examples(
     seed: Seed,
     known_users: KnownUserSettings | None,
     candidates: CandidateSettings | None,
+    canaries_at_odds: bool = False,
 ) -> ReservedExamples:
     """Draw auxiliary examples, the prior examples of users, and canaries.
 
@@ -86,6 +87,7 @@ def reserve_examples(
         seed: the seed of the partition.
         known_users: what the attacker knows of users; None = nothing.
         candidates: the number of candidate records; None = none.
+        canaries_at_odds: see `assign_canaries`.
 
     Raises:
         PlanError: if there are too few examples, or settings exclude each other.
@@ -109,7 +111,12 @@ def reserve_examples(
     canaries = None
     if candidates is not None and candidates.are_canaries:
         canaries, dataset = assign_canaries(
-            dataset, candidates, clients, free & contents.is_unique, seed.child("canaries")
+            dataset,
+            candidates,
+            clients,
+            free & contents.is_unique,
+            seed.child("canaries"),
+            at_odds=canaries_at_odds,
         )
         others = mark_other_records(canaries.rows, len(dataset.train), dataset.records)
         free = unused = free & others

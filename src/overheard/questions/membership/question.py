@@ -7,7 +7,12 @@ from typing import final
 
 from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.seeds import Seed
-from overheard.core.true_facts.record_owners import RecordOwners, RecordsDigest
+from overheard.core.true_facts.record_owners import (
+    BoundDigest,
+    OfferedCanaries,
+    RecordOwners,
+    RecordsDigest,
+)
 from overheard.findings.finding import ArmRun, Finding
 from overheard.findings.planned_sizes import PlannedSizes
 from overheard.findings.question import Question
@@ -28,7 +33,7 @@ class MembershipQuestion(Question[Membership]):
     name = "membership"
     source = MembershipScorer.source
     measures = MEASURES
-    reads = (RecordOwners, RecordsDigest)
+    reads = (RecordOwners, RecordsDigest, OfferedCanaries, BoundDigest)
     gives = (CandidateRecords,)
     advice_without_pairings = "take canaries"
     margins = MappingProxyType({"membership_auc": 0.05, "tpr_at_1_percent": 0.02})

@@ -23,6 +23,8 @@ VERDICT_WORDS: dict[EpsilonVerdict, str] = {
     "false": "false: no epsilon as small as the claimed one is true for the settings",
     "violated": "refuted: attacks on canaries prove a larger epsilon",
     "contradicted": "doubtful: attacks prove a larger epsilon if records are independent",
+    "estimate": "doubtful: attacks on canaries find a larger epsilon, but how they are counted "
+    "was changed after the canaries were drawn",
     "not confirmed": "not confirmed: the claim is below an upper bound and may be true",
     "holds": "not refuted by these attacks, which proves no protection",
     "not tested": "not measured: there was no membership attack by these observers",
@@ -38,6 +40,7 @@ BROKEN: tuple[EpsilonVerdict, ...] = (
     "false",
     "violated",
     "contradicted",
+    "estimate",
 )
 """Verdicts on claims that do not hold or are doubtful."""
 
@@ -76,8 +79,9 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
     reading = (
         "Claimed: what the run states. Recomputed: an upper bound from the settings, by the "
         "privacy loss of Gaussian noise. A claim is false only if it is below a lower bound of "
-        "what the settings give. Proven: a lower bound from attacks, "
-        "with 95 % confidence in each row. A small lower bound is no proof of privacy."
+        "what the settings give. Proven: a lower bound from attacks, at 95 % confidence: over "
+        "all rows together if it is from canaries, else in each row. "
+        "A small lower bound is no proof of privacy."
     )
     return AnnexSection(title, (SectionBlock("", (reading,), (table,)),))
 
