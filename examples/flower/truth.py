@@ -30,12 +30,13 @@ def main() -> None:
     truth = {"counts": rounds_of_sender, "accuracy": []}
     for folder in canaries:
         canary_truth = json.loads((folder / "truth.json").read_text())
-        truth["canaries"] = canary_truth["canaries"]
+        truth |= {key: canary_truth[key] for key in ("canaries", "bound")}
         # With the clients' names in the recording.
-        truth["members"] = {
-            sender: canary_truth["members"][f"client/{one['partition']}"]
-            for sender, one in counts_of_sender.items()
-        }
+        for key in ("members", "offered"):
+            truth[key] = {
+                sender: canary_truth[key][f"client/{one['partition']}"]
+                for sender, one in counts_of_sender.items()
+            }
     (recording / "truth.json").write_text(json.dumps(truth))
 
 

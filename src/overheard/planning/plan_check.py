@@ -16,6 +16,7 @@ from overheard.planning.cost_estimate import CostEstimate, measure_audit
 from overheard.planning.outlook import AttackOutlook, planned_audit
 from overheard.planning.planned_estimates import describe_planned_estimates
 from overheard.planning.recorded_facts import read_checked_recording
+from overheard.plans.description import describe_bound
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
 
@@ -41,6 +42,7 @@ class PlanCheck:
         data: sentences on the data: what was read, what does not fit, and what is assumed.
         recording: sentences on what the check of the recording found.
         estimates: sentences on how closely canary clients will estimate epsilon.
+        epsilon: how epsilon is bounded from canaries, in sentences; () = there are none.
 
     """
 
@@ -54,6 +56,7 @@ class PlanCheck:
     data: tuple[str, ...] = ()
     recording: tuple[str, ...] = ()
     estimates: tuple[str, ...] = ()
+    epsilon: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -83,6 +86,7 @@ class PlanCheck:
             yield "No attack can run."
         yield from self.missing_verdicts
         yield from self.estimates
+        yield from self.epsilon
         if self.cost is not None:
             yield from self.cost.lines()
 
@@ -141,4 +145,5 @@ def check_plan(
         (*summarise_data(audit_inputs.dataset, plan.data.split), *fit.warnings, *fit.notes),
         () if seen.recording is None else seen.recording.sentences,
         tuple(describe_planned_estimates(plan)) if facts is None else (),
+        describe_bound(plan),
     )

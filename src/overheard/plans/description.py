@@ -133,3 +133,21 @@ def _describe_canaries(candidates: CandidateSettings | None) -> str:
         f"; canaries were assigned at random, on average {candidates.members} per client and "
         f"{candidates.outsiders} held out{wrong}"
     )
+
+
+def describe_bound(plan: Plan) -> tuple[str, ...]:
+    """Return a sentence on how epsilon is bounded from canaries; () = there are none."""
+    candidates, settings = plan.data.candidates, plan.bound_settings()
+    if candidates is None or not candidates.are_canaries:
+        return ()
+    attack = settings.attack or "the best attack on half of the canaries"
+    share = (
+        "30 % of up to 500 canaries, 15 % from 1,000 on"
+        if settings.guesses is None
+        else f"{settings.guesses:.3g} of the canaries"
+    )
+    return (
+        f"Epsilon is bounded by {attack}, with {share} guessed, at a level of "
+        f"{settings.level:g} over all claims (digest {settings.digest}): what is changed after "
+        "the canaries are drawn makes the bound an estimate.",
+    )

@@ -137,8 +137,7 @@ def draw_partition(
     )
     contents = hash_contents(dataset)
     reserved = reserve_examples(
-        dataset,
-        contents,
+        *(dataset, contents),
         clients=clients,
         smallest=smallest,
         auxiliary=auxiliary,
@@ -158,29 +157,30 @@ def draw_partition(
     free[public_rows] = False
     if is_permuted:
         client_rows = permute_examples(client_rows, seed.child("exchanged"))
-    own_seed, is_unique = seed.child("candidates"), contents.is_unique
     candidate_set, client_rows = _draw_candidates(
-        dataset, reserved, candidates, client_rows, free, is_unique, own_seed
+        dataset, reserved, candidates, client_rows, free, contents.is_unique, seed
     )
-    draw_seed = seed.child("exchanges")
-    timeline = draw_timeline(dataset, users, client_rows, free, schedule, draw_seed, shares)
-    shadow_rows = () if run_users is None else run_users.shadow_rows
-    members = () if candidate_set is None else candidate_set.members
-    offered = () if candidate_set is None else candidate_set.offered
+    later = seed.child("exchanges")
+    timeline = draw_timeline(dataset, users, client_rows, free, schedule, later, shares)
+    shadows = () if run_users is None else run_users.shadow_rows
     return DataPartition(
         timeline.pool,
-        tuple((*rows, *shadow_rows) for rows in timeline.rows),
+        tuple((*rows, *shadows) for rows in timeline.rows),
         dataset.train.take(reserved.auxiliary_rows),
         dataset.test.sample(test, seed.child("test")),
         timeline.shifts,
         run_users,
         public,
         None if candidate_set is None else dataset.train.take(candidate_set.rows),
-        {client(number): places for number, places in enumerate(members)},
+        _by_client(() if candidate_set is None else candidate_set.members),
         None if candidates is None else candidates.canary_odds,
         timeline.drawn_from,
-        {client(number): places for number, places in enumerate(offered)},
+        _by_client(() if candidate_set is None else candidate_set.offered),
     )
+
+
+def _by_client(places: tuple[tuple[int, ...], ...]) -> Mapping[Party, tuple[int, ...]]:
+    return {client(number): one for number, one in enumerate(places)}
 
 
 def _identify(
@@ -229,7 +229,8 @@ def _draw_candidates(
         return reserved.canaries, add_canaries(client_rows, reserved.canaries)
     if settings is None:
         return None, client_rows
-    drawn = draw_candidates(settings, client_rows, free, is_unique, seed, dataset.records)
+    own_seed = seed.child("candidates")
+    drawn = draw_candidates(settings, client_rows, free, is_unique, own_seed, dataset.records)
     free[drawn.rows] = False
     return drawn, client_rows
 
