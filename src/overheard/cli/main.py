@@ -420,9 +420,10 @@ def canaries(
 ) -> None:
     """Draw canaries to insert into a run before it is recorded.
 
-    Each canary is assigned at random to one client or held out. An audit of the
-    recording then measures how well attacks separate the two groups, which
-    gives a lower bound on epsilon. The plan sets the numbers. Each client adds
+    Each canary is offered to one client, and a fair coin gives it or holds it
+    out. An audit of the recording then measures how well attacks separate the
+    two groups, which gives a lower bound on epsilon. The plan sets the numbers
+    and how epsilon is bounded: do not change it later. Each client adds
     its file (x, y) to its training data. After the run, put truth.json beside
     the transcript, with the client names of the transcript.
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from overheard.core.parties import COHORT, Party
 from overheard.core.settings import RecordIndex
-from overheard.core.true_facts.stated import MAX_NAME_LENGTH, refuse_others
+from overheard.core.true_facts.stated import MAX_NAME_LENGTH, refuse_others, refuse_repetition
 from overheard.core.truth import Renaming, TrueFact
 
 
@@ -98,6 +98,7 @@ class OfferedCanaries(TrueFact):
     def from_json(cls, stated: Mapping[str, tuple[int, ...]]) -> "OfferedCanaries":
         """Return what truth.json states."""
         refuse_others(cls.key, stated)
+        refuse_repetition(cls.key, (str(one) for held in stated.values() for one in held))
         return cls({Party(client): indices for client, indices in stated.items()})
 
     def to_json(self) -> Mapping[Party, tuple[int, ...]]:
