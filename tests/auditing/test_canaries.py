@@ -29,6 +29,7 @@ from overheard.core.truth import GroundTruth
 from overheard.data.datasets.custom import Own
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.splits.dirichlet import Dirichlet
+from overheard.defenses.dp_sgd import DpSgd
 from overheard.defenses.local_dp import LocalDp
 from overheard.disk.folder_lock import lock_folder
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
@@ -40,6 +41,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.epsilon_plan import EpsilonPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
+from overheard.questions.membership.attacks.crafted_gradients import CraftedGradients
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.report.exports import epsilon_row
 from tests.archive.stored_truth import read_truth
@@ -381,3 +383,34 @@ def test_ignores_members_if_the_plan_has_no_candidates(recording: Path, tmp_path
     content = json.loads(truth_path(copy).read_text()) | {"members": {"client/0": [5]}}
     truth_path(copy).write_text(json.dumps(content))
     assert audit_here(TINY, tmp_path / "out", recording=copy).findings
+
+
+def test_crafted_gradients_show_who_holds_a_canary(tmp_path: Path) -> None:
+    canaries = CandidateSettings(members=30, outsiders=30, canaries="crafted")
+    plan = PLAN.model_copy(
+        update={
+            "data": PLAN.data.model_copy(update={"candidates": canaries}),
+            "arms": tuple(
+                ArmPlan(name=f"{noise:g}", defenses=(DpSgd(1.0, noise, batches=2),))
+                for noise in (0.3, 30.0)
+            ),
+            "training": PLAN.training.model_copy(update={"epochs": 5}),
+            "threats": (
+                ThreatPlan(attacks=(CraftedGradients(), LossMembership()), by_round=False),
+            ),
+        }
+    )
+    found = audit_here(plan, tmp_path / "audit")
+    bounds = {
+        one.arm: one.lower_bound.epsilon
+        for one in epsilon_results(found)
+        if one.lower_bound is not None and one.observers == (SERVER,)
+    }
+    assert bounds["0.3"] > 1.0
+    assert bounds["30"] == 0.0
+    best = next(one for one in epsilon_results(found) if one.lower_bound is not None)
+    assert best.lower_bound is not None
+    assert best.lower_bound.attack == CraftedGradients.name
+    assert best.accounted.mechanism.unit == "record"
+    with pytest.raises(PlanError, match="can only be simulated"):
+        draw_canaries(plan, tmp_path / "drawn", resources=HERE)

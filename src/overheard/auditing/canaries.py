@@ -65,6 +65,11 @@ def draw_canaries(
         OutputError: if the folder holds the canaries of another plan, or other files.
 
     """
+    if plan.data.candidates is not None and plan.data.candidates.canaries == "crafted":
+        raise PlanError(
+            "canaries with crafted gradients can only be simulated: set canaries = "
+            '"labelled" or "mislabelled" in [data.candidates]'
+        )
     if plan.data.candidates is None or not plan.data.candidates.are_canaries:
         raise PlanError(
             'the plan has no canaries: set canaries = "labelled" or "mislabelled" in '

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
@@ -50,6 +51,10 @@ def build_federation(
 ) -> Federation:
     """Build the federation of an arm and seed on a partition of the data."""
     training, users, rounds = plan.training, partition.run_users, plan.rounds_of(arm)
+    candidates = plan.data.candidates
+    is_crafted = candidates is not None and candidates.canaries == "crafted"
+    if is_crafted:
+        _refuse_replaced_canaries(partition)
     facts = _true_facts(dataset, partition)
     return Federation(
         build_model=partial(training.model.build, dataset.task),
@@ -77,7 +82,28 @@ def build_federation(
         sampling=training.sampling,
         epochs_range=training.epochs_range,
         straggler_rate=training.straggler_rate,
+        crafted=partition.members if is_crafted else {},
+        crafted_count=len(partition.candidates or ()) if is_crafted else 0,
     )
+
+
+def _refuse_replaced_canaries(partition: DataPartition) -> None:
+    """Refuse clients that replace examples, as their canaries are their last ones.
+
+    Raises:
+        PlanError: if one does.
+
+    """
+    first, *later = partition.rows
+    if any(
+        not torch.equal(rows, before)
+        for chunks in later
+        for rows, before in zip(chunks, first, strict=True)
+    ):
+        raise PlanError(
+            "candidates: clients that replace examples cannot have canaries with crafted "
+            "gradients: leave out data.refresh_every and data.shifts"
+        )
 
 
 def _true_facts(dataset: Dataset, partition: DataPartition) -> Facts[TrueFact]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from overheard.core.algorithm.algorithm import AsyncSchedule
+from overheard.core.algorithm.crafted_gradients import CraftedRows
 from overheard.core.custom_code.defense_results import check_returned_examples
 from overheard.core.custom_code.guard import explain_failures
 from overheard.core.defense import Defense, DefenseContext, LocalTraining, PreviousData
@@ -38,6 +39,16 @@ class Cohort:
     pool: Examples
     clients: tuple[ClientTask, ...]
     missing: dict[Party, str]
+
+
+def _crafted_rows(federation: Federation, party: Party, examples: int) -> CraftedRows | None:
+    """Return which examples of a client have crafted gradients: its last ones."""
+    numbers = federation.crafted.get(party)
+    if not numbers:
+        return None
+    canaries = torch.full((examples,), -1)
+    canaries[examples - len(numbers) :] = torch.tensor(numbers)
+    return CraftedRows(canaries, federation.crafted_count)
 
 
 def draw_round_copies(federation: Federation, number: int) -> dict[int, int]:
@@ -106,7 +117,8 @@ def sample_cohort(federation: Federation, number: int) -> Cohort:
             changed.append(data)
         if len(rows):
             epochs = client_epochs(federation, number, party)
-            training.append(ClientTask(party, rows, epochs))
+            crafted = _crafted_rows(federation, party, len(rows))
+            training.append(ClientTask(party, rows, epochs, crafted=crafted))
         else:
             missing[party] = NO_EXAMPLES
     return Cohort(

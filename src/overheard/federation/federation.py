@@ -1,6 +1,6 @@
 """The settings and data that determine a simulated run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -62,6 +62,9 @@ class Federation:
             the whole run, drawn evenly. None = all clients have the epochs of the recipe.
         straggler_rate: probability that a sampled client is slow in a round; it then trains for
             fewer epochs, drawn evenly from 1 to one less than its own.
+        crafted: of each client, the numbers of the canaries with crafted gradients that its
+            last rows are, in every round; empty = no gradients are crafted.
+        crafted_count: number of these canaries, inserted or not.
 
     """
 
@@ -89,6 +92,8 @@ class Federation:
     sampling: Sampling = "fixed"
     epochs_range: tuple[int, int] | None = None
     straggler_rate: float = 0.0
+    crafted: Mapping[Party, tuple[int, ...]] = field(default_factory=dict)
+    crafted_count: int = 0
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
@@ -125,6 +130,11 @@ class Federation:
                 "distillation cannot be combined with defenses of weights or shadow devices"
             )
         self._check_algorithm()
+        if self.crafted and any(type(d).on_data is not Defense.on_data for d in self.defenses):
+            raise PlanError(
+                "candidates: canaries with crafted gradients cannot be combined with a defense "
+                "that changes examples: leave it out"
+            )
         names = [defense.name for defense in self.defenses]
         if len(set(names)) != len(names):
             # Two defenses of one name would draw the same noise.

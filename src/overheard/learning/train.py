@@ -130,7 +130,8 @@ def train_groups(
         recipe: how each client trains.
         round: number of the round.
         engine: "auto" stacks MLPs on the CPU and nearly all models on a GPU; worker
-            processes train the others once that saves time.
+            processes train the others once that saves time. Clients with crafted gradients are
+            trained in sequence, whatever it is.
         chunk: clients in memory at once; None measures how many fit.
         workers: worker processes; None = one per core.
         device: where to compute; worker processes compute on the CPU.
@@ -149,6 +150,7 @@ def train_groups(
         available_cores() if workers is None else workers,
     )
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
+    engine = _engine_of_crafted(groups) or engine
     structure = model_structure(build_model)
     check_private_steps(recipe, structure)
     if engine == "stacked" or (engine == "auto" and _gains_from_stacking(structure, target)):
@@ -187,6 +189,12 @@ def train_groups(
     elif engine == "auto" and _may_gain_from_processes(structure, target, worker_count):
         train_group = partial(_train_until_workers_are_ready, workers=worker_count, chunk=chunk)
     return _train_groups_in_turn(train_group, jobs, groups)
+
+
+def _engine_of_crafted(groups: Sequence[TrainingGroup]) -> Engine | None:
+    """Return the engine that trains on crafted gradients; None if there are none."""
+    crafted = (client.crafted for one in groups for client in one.clients)
+    return "sequential" if any(one is not None for one in crafted) else None
 
 
 def check_batches(clients: Sequence[ClientTask], recipe: Recipe) -> None:

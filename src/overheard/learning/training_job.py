@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from overheard.core.algorithm.crafted_gradients import CraftedRows
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
@@ -23,6 +24,7 @@ class ClientTask:
         rows: its rows of the pool.
         epochs: its passes over them; None = those of the recipe.
         correction: added to the gradient of the loss in every step (SCAFFOLD); None = nothing.
+        crafted: which of its examples are canaries with crafted gradients; None = none.
 
     """
 
@@ -30,6 +32,7 @@ class ClientTask:
     rows: Int[Tensor, " examples"]
     epochs: int | None = None
     correction: Weights | None = None
+    crafted: CraftedRows | None = None
 
     def __post_init__(self) -> None:
         """Refuse a client without examples or epochs."""

@@ -128,10 +128,13 @@ def describe_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int
 def _describe_canaries(candidates: CandidateSettings | None) -> str:
     if candidates is None or not candidates.are_canaries:
         return ""
-    wrong = ", each with a wrong label" if candidates.canaries == "mislabelled" else ""
+    kinds = {
+        "mislabelled": ", each with a wrong label",
+        "crafted": ", each with a gradient of its own coordinates in place of its own",
+    }
     return (
         f"; canaries were assigned at random, on average {candidates.members} per client and "
-        f"{candidates.outsiders} held out{wrong}"
+        f"{candidates.outsiders} held out{kinds.get(candidates.canaries, '')}"
     )
 
 

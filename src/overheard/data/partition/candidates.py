@@ -29,13 +29,14 @@ class CandidateSettings(Settings):
             are unused records: each is offered to a client, drawn at random, which gets it or
             not by a fair coin, independently of the others and of the split. "labelled" =
             with their own labels, "mislabelled" = with wrong labels, which models memorize
-            better.
+            better, "crafted" = with gradients of their own coordinates in place of their own:
+            see `core.algorithm.crafted_gradients`.
 
     """
 
     members: Positive = 100
     outsiders: Positive = 1000
-    canaries: Literal["no", "labelled", "mislabelled"] = "no"
+    canaries: Literal["no", "labelled", "mislabelled", "crafted"] = "no"
 
     @property
     def are_canaries(self) -> bool:

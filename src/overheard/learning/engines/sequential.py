@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from overheard.core.algorithm.crafted_gradients import PLAIN_NORM
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import needs_two_examples
@@ -127,6 +128,7 @@ class SequentialTrainer:
             self._model, job.recipe.loss, job.recipe.label_smoothing
         )
         trainable = trainable_parameters(self._model)
+        self._trainable = {name: one.detach() for name, one in trainable.items()}
         self._parameters, self._trained_names = list(trainable.values()), list(trainable)
         self._sent = {n: one for n, one in sent_tensors(self._model).items() if n in job.start}
         self._start = [job.start[name].to(job.device) for name in self._sent]
@@ -167,18 +169,39 @@ class SequentialTrainer:
         for epoch in range(client.epochs_in(recipe)):
             total.zero_()
             for batch in self._batches(client, epoch):
-                rows = batch.to(labels.device)
+                rows, crafted = batch.to(labels.device), None
+                if client.crafted is not None:
+                    rows, crafted = client.crafted.sum_of(rows, self._trainable)
                 chosen = to_channels_first(inputs[rows]), labels[rows]
                 if recipe.private_steps is None:
                     gradients, loss = self._mean_gradient(*chosen)
+                    if crafted is not None:
+                        share = len(rows) / len(batch)
+                        gradients = self._with_crafted(gradients, crafted, share, len(batch))
                 else:
                     clip = recipe.private_steps.clip
                     gradients, loss = self._clipped.clipped_sum(*chosen, clip)
+                    if crafted is not None:
+                        for name, sums in zip(self._trained_names, gradients, strict=True):
+                            sums.add_(crafted[name], alpha=clip)
                     add_noise(gradients, recipe.private_steps, len(labels), noise)
                 with torch.no_grad():
                     optimizer.step(self._parameters, gradients)
                 total += loss
         return float(total) / len(labels)
+
+    def _with_crafted(
+        self, gradients: Tensors, crafted: Weights, share: float, batch: int
+    ) -> Tensors:
+        """Return the mean gradient of a batch, given that of the share that are no canaries.
+
+        Without any of these, there is no mean of theirs.
+        """
+        return [
+            (one * share if share else torch.zeros_like(one))
+            + crafted[name] * (PLAIN_NORM / batch)
+            for name, one in zip(self._trained_names, gradients, strict=True)
+        ]
 
     def _mean_gradient(self, inputs: Tensor, labels: Tensor) -> tuple[Tensors, Tensor]:
         """Return the gradient of a batch's mean loss, and the sum of its losses."""
