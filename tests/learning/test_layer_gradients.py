@@ -12,7 +12,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.initialization import fresh_model
-from overheard.learning.layer_gradients import layer_gradients
+from overheard.learning.layer_gradients import activation_bytes, find_layers, layer_gradients
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
@@ -47,6 +47,24 @@ class Reading(nn.Module):
         states = self.reader(self.table(tokens))
         states = states[0] if isinstance(states, tuple) else states
         return self.last(states.flatten(1))
+
+
+class Experts(nn.Module):
+    """Two experts, each for the texts that begin with its words; the second has a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4)
+        self.first = nn.Linear(4, 3)
+        self.words, self.second = nn.Embedding(30, 2), nn.Linear(2, 3)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return torch.stack([self.of_text(one) for one in tokens])
+
+    def of_text(self, tokens: Tensor) -> Tensor:
+        if int(tokens[0]) % 2:
+            return self.first(self.table(tokens).mean(0))
+        return self.second(self.words(tokens).mean(0))
 
 
 class Packed(nn.Module):
@@ -139,6 +157,7 @@ NETWORKS = {
     "two layers, both directions": (lambda _: lstm(), TEXTS),
     "gru": (lambda _: gru(), TEXTS),
     "packed": (lambda _: Packed(), TEXTS),
+    "experts": (lambda _: Experts(), TEXTS),
     "unusual": (lambda _: Unusual(), TEXTS),
     "sum of words": (lambda _: sum_of_words(), TEXTS),
 }
@@ -196,3 +215,29 @@ def test_the_memory_of_a_tied_table_grows_with_its_own_size_only() -> None:
     found = layer_gradients(Unusual, start_of(Unusual), pool, RECIPE)
     (table,) = [one for names, one in found.items() if names.weight == "table.weight"]
     assert table.nbytes == 8 * (30 * 4 + 4 * 4)
+
+
+def test_experts_that_examples_do_not_reach_are_the_same_layers() -> None:
+    pool, start = pool_of(TEXTS, torch.float64, examples=8), start_of(Experts)
+    is_first = pool.inputs[:, 0] % 2 == 1
+    assert 0 < int(is_first.sum()) < len(pool)
+    layers = find_layers(Experts, start, pool, RECIPE)
+    assert [one.bias for one in layers] == [None, "first.bias", None, "second.bias"]
+    for rows in (torch.arange(len(pool)), is_first.nonzero()[:, 0]):
+        found = layer_gradients(Experts, start, pool.take(rows), RECIPE, layers)
+        assert tuple(found) == layers
+
+
+def test_the_memory_of_activations_is_that_of_tensors_kept_for_gradients() -> None:
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(12, 50), nn.Tanh(), nn.Linear(50, 3))
+
+    task = Task((12,), ("a", "b", "c"))
+    weights = start_of(build)
+    one, four = (
+        activation_bytes(build, weights, pool_of(task, torch.float64, examples=n), RECIPE)
+        for n in (1, 4)
+    )
+    # In float64 12 inputs and 50 outputs of tanh, but not the 803 weights.
+    assert 8 * 62 <= one < 8 * 200
+    assert four == pytest.approx(4 * one, rel=0.1)

@@ -1,6 +1,6 @@
 """The gradient of the loss of each example at each layer, as slopes and inputs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -182,7 +182,11 @@ ComputeLosses = Callable[[Tensor, Tensor], Tensor]
 
 
 def layer_gradients(
-    build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
+    build_model: BuildModel,
+    weights: Weights,
+    examples: Examples,
+    recipe: Recipe,
+    layers: Collection[LayerNames] | None = None,
 ) -> dict[LayerNames, Gradients]:
     """Return the gradients of each example's loss by layer, at these weights.
 
@@ -197,16 +201,65 @@ def layer_gradients(
         weights: where the gradients are taken.
         examples: one or more, on the device of the weights.
         recipe: names the loss.
+        layers: those of `find_layers`, so that the gradients of other examples, or at other
+            weights, have the same ones; None = those of these examples.
 
     """
     model = model_at(build_model, weights, examples.inputs.device)
-    compute_losses = partial(
-        per_example_loss, loss=recipe.loss, label_smoothing=recipe.label_smoothing
-    )
     by_layer, _ = gradients_and_losses(
-        model, examples.inputs, examples.loss_labels, compute_losses
+        model, examples.inputs, examples.loss_labels, _losses_of(recipe), layers
     )
     return by_layer
+
+
+def find_layers(
+    build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
+) -> tuple[LayerNames, ...]:
+    """Return the layers that have slopes and inputs when the network runs these examples.
+
+    The first example shows them, unless the network routes examples by what they are, as one of
+    experts does. Then all are run, one by one.
+    """
+    model = model_at(build_model, weights, examples.inputs.device)
+    run = _Run(model, examples.inputs, examples.loss_labels, _losses_of(recipe))
+    survey, layers = _survey(run)
+    if layers.others or not _keeps_examples_apart(model):
+        first = _Run(model, run.inputs[:1], run.labels[:1], run.compute_losses)
+        try:
+            layers.by_vmap(first, survey.calls)
+        except RuntimeError:
+            layers = _survey_each(run)
+    return tuple(layers.products.values())
+
+
+def activation_bytes(
+    build_model: BuildModel, weights: Weights, examples: Examples, recipe: Recipe
+) -> int:
+    """Return the memory that the losses of examples keep for their gradients, beside weights.
+
+    They are run as one batch, so for a network that routes by data it is that of one way.
+    """
+    model = model_at(build_model, weights, examples.inputs.device)
+    of_weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    kept = dict[int, int]()
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    watched = {id(one) for one in trainable_parameters(model).values()}
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        with CallRecorder(watched):
+            outputs = model(examples.inputs)
+        losses = _losses_of(recipe)(outputs, examples.loss_labels)
+    # The losses hold the tensors until here, so that no two share an address.
+    assert losses.requires_grad
+    return sum(size for address, size in kept.items() if address not in of_weights)
+
+
+def _losses_of(recipe: Recipe) -> ComputeLosses:
+    return partial(per_example_loss, loss=recipe.loss, label_smoothing=recipe.label_smoothing)
 
 
 def model_at(build_model: BuildModel, weights: Weights, device: torch.device) -> nn.Module:
@@ -222,6 +275,7 @@ def gradients_and_losses(
     inputs: Shaped[Tensor, "examples ..."],
     labels: Shaped[Tensor, "examples ..."],
     compute_losses: ComputeLosses,
+    known: Collection[LayerNames] | None = None,
 ) -> tuple[dict[LayerNames, Gradients], Float[Tensor, " examples"]]:
     """Return the gradients of each example's loss by layer, and the losses.
 
@@ -230,19 +284,20 @@ def gradients_and_losses(
         inputs: of one or more examples.
         labels: of the examples.
         compute_losses: computes the loss of each example from outputs and labels.
+        known: the layers with slopes and inputs; None = those of these examples.
 
     """
-    parameters = trainable_parameters(model)
-    survey = CallRecorder({id(one) for one in parameters.values()})
-    with survey:
-        model(inputs[:1])
-    layers = _Layers.of_calls(parameters, survey)
     run = _Run(model, inputs, labels, compute_losses)
+    survey, layers = _survey(run)
+    if known is not None:
+        layers = _Layers.of_names(trainable_parameters(model), known)
     if not layers.others and _keeps_examples_apart(model):
         return layers.by_autograd(run)
     try:
         return layers.by_vmap(run, survey.calls)
     except RuntimeError:  # the network reads numbers, as to pack texts by length
+        if known is None:
+            layers = _survey_each(run)
         each = [layers.by_autograd(one) for one in run.split()]
         by_layer = {names: _stacked([one[names] for one, _ in each]) for names in each[0][0]}
         return by_layer, torch.cat([losses for _, losses in each])
@@ -263,6 +318,28 @@ class _Run:
         return [_Run(self.model, *pair, self.compute_losses) for pair in pairs]
 
 
+def _survey(run: _Run) -> "tuple[CallRecorder, _Layers]":
+    """Return the calls for the first example, and the layers."""
+    parameters = trainable_parameters(run.model)
+    survey = CallRecorder({id(one) for one in parameters.values()})
+    with survey:
+        run.model(run.inputs[:1])
+    return survey, _Layers.of_calls(parameters, survey)
+
+
+def _survey_each(run: _Run) -> "_Layers":
+    """Return the layers, where examples may run by other ones."""
+    parameters = trainable_parameters(run.model)
+    survey = CallRecorder({id(one) for one in parameters.values()})
+    for inputs in torch.split(run.inputs, 1):
+        with survey:
+            run.model(inputs)
+        # One call of each layer and bias is enough, and the others hold their activations.
+        layers = {(one.kind, id(one.weight), id(one.bias)): one for one in survey.calls}
+        survey.calls = list(layers.values())
+    return _Layers.of_calls(parameters, survey)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layers:
     """The layers of a network.
@@ -271,19 +348,19 @@ class _Layers:
         products: those that always run as linear layers, convolutions or tables, by the id of
             the weight.
         others: all other parameters by name.
-        names: of all parameters, in order.
+        parameters: all by name, in order.
 
     """
 
     products: Mapping[int, LayerNames]
     others: Mapping[str, Tensor]
-    names: Sequence[str]
+    parameters: Mapping[str, Tensor]
 
     @classmethod
     def of_calls(cls, parameters: Mapping[str, Tensor], survey: CallRecorder) -> "_Layers":
-        """Return the layers of a network, from the calls for one example."""
+        """Return the layers of a network, from the calls for one example or several."""
         name_of = {id(one): name for name, one in parameters.items()}
-        products = {}
+        products = dict[int, LayerNames]()
         for name, weight in parameters.items():
             calls = [one for one in survey.calls if one.weight is weight]
             is_one_kind = len({(one.kind, id(one.bias)) for one in calls}) == 1
@@ -295,9 +372,17 @@ class _Layers:
             )
             of_bias = name_of.get(id(bias)) if is_alone else None
             products[id(weight)] = LayerNames(name, of_bias, is_table)
-        covered = {name for one in products.values() for name in (one.weight, one.bias)}
+        return cls.of_names(parameters, products.values())
+
+    @classmethod
+    def of_names(
+        cls, parameters: Mapping[str, Tensor], products: Collection[LayerNames]
+    ) -> "_Layers":
+        """Return the layers of a network, of which these have slopes and inputs."""
+        covered = {name for one in products for name in (one.weight, one.bias)}
         others = {name: one for name, one in parameters.items() if name not in covered}
-        return cls(products, others, list(parameters))
+        by_weight = {id(parameters[one.weight]): one for one in products}
+        return cls(by_weight, others, parameters)
 
     def by_autograd(self, run: _Run) -> tuple[dict[LayerNames, Gradients], Tensor]:
         """Return gradients and losses of one example, or where examples are kept apart."""
@@ -357,7 +442,7 @@ class _Layers:
         for weight, names in self.products.items():
             of_layer = [place for place, one in enumerate(calls) if id(one.weight) == weight]
             parts = [calls[place].positions(inputs[place], slopes[place]) for place in of_layer]
-            found[names] = _joined(names, parts, len(calls[of_layer[0]].weight))
+            found[names] = _joined(names, parts, self.parameters[names.weight])
         for name, gradient in others.items():
             examples, is_table = len(gradient), gradient.dim() < 3
             if is_table:
@@ -377,7 +462,7 @@ class _Layers:
                     else LayerGradients(rows, unit)
                 )
             found[LayerNames(name, None, is_table)] = of_name
-        places = {name: place for place, name in enumerate(self.names)}
+        places = {name: place for place, name in enumerate(self.parameters)}
         return {one: found[one] for one in sorted(found, key=lambda one: places[one.weight])}
 
 
@@ -390,12 +475,23 @@ def _keeps_examples_apart(module: nn.Module) -> bool:
     return type(module) in EXAMPLE_BY_EXAMPLE
 
 
-def _joined(names: LayerNames, parts: Sequence[tuple[Tensor, Tensor]], size: int) -> Gradients:
-    """Return the gradients of a layer, whose calls are further positions."""
+def _joined(
+    names: LayerNames, parts: Sequence[tuple[Tensor, Tensor]], weight: Tensor
+) -> Gradients:
+    """Return the gradients of a layer, whose calls are further positions.
+
+    Of no call, as of an expert that the example does not reach, the gradient is 0.
+    """
+    if not parts:
+        width = 1 if names.is_table else weight[0].numel()
+        inputs = weight.new_zeros(1, 1, width)
+        rows = inputs[..., 0].long() if names.is_table else inputs
+        outputs = weight.shape[1] if names.is_table else len(weight)
+        parts = [(rows, weight.new_zeros(1, 1, outputs))]
     inputs = torch.cat([one for one, _ in parts], 1)
     slopes = torch.cat([one for _, one in parts], 1)
     if names.is_table:
-        return _each_row_once(size, inputs, slopes)
+        return _each_row_once(len(weight), inputs, slopes)
     if names.bias is not None:
         inputs = functional.pad(inputs, (0, 1), value=1.0)
     return LayerGradients(inputs, slopes)

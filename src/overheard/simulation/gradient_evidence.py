@@ -21,7 +21,13 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.example_gradients import flatten_weights
 from overheard.learning.initialization import fresh_model, model_structure
-from overheard.learning.layer_gradients import Gradients, LayerNames, layer_gradients
+from overheard.learning.layer_gradients import (
+    Gradients,
+    LayerNames,
+    activation_bytes,
+    find_layers,
+    layer_gradients,
+)
 from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
@@ -72,7 +78,14 @@ SIMULATED_CLIENTS = 8
 """Their mean way is taken. With one client the AUC is .003 smaller."""
 
 MAX_PASS_BYTES = 2**28
-"""The most memory for the inputs and slopes of the records of one pass."""
+"""The most memory for the records of one pass: their inputs, slopes and gradient matrices at
+all points, and activations. With what is computed from them it stays below 1 GB."""
+
+FEW = 8
+"""Records whose memory is measured, evenly spaced, so that passes are planned for all."""
+
+ACTIVATIONS = 2
+"""Times that a pass has its activations in memory: as they are, and as gradients."""
 
 MAX_MATRIX_BYTES = 2**30
 """The most memory for the gradient matrices of all records, at layers that sum over positions.
@@ -310,11 +323,12 @@ class _RecordsOfRound:
         self._records = unpack_examples(tensors, "records")
         self._has_auxiliary = len(self._records) > job.candidates + 1
         self._simulated: Weights | None = None
-        self._layers, self._passes = self._plan_passes()
+        self._found, self._layers, self._passes = self._plan_passes()
         # Axes and mean squares of the gradients at the broadcast.
         self._at_start = dict[LayerNames, tuple[Axes, Tensor]]()
-        for names, gradients in self._gradients([self._start]).items():
-            axes, rotated = self._whitened(gradients)
+        by_layer = self._gradients([self._start])
+        for names in self._layers:
+            axes, rotated = self._whitened(by_layer.pop(names))
             self._at_start[names] = axes, rotated.mean_squares()
 
     def evidence(self, update: Weights) -> Evidence:
@@ -326,8 +340,9 @@ class _RecordsOfRound:
             for part in PATH_POINTS
         ]
         parts = []
-        for names, gradients in self._gradients(points).items():
-            matrix = names.matrix_of(update)
+        by_layer = self._gradients(points)
+        for names in self._layers:
+            gradients, matrix = by_layer.pop(names), names.matrix_of(update)
             if self._job.recipe.optimizer != "sgd":
                 matrix = matrix * self._step_scale(gradients)
             axes, rotated = self._whitened(gradients)
@@ -340,26 +355,32 @@ class _RecordsOfRound:
         )
         return total.standardised()
 
-    def _plan_passes(self) -> tuple[tuple[LayerNames, ...], list[Examples]]:
-        """Return the layers that fit into memory, and the records in parts that do.
+    def _plan_passes(
+        self,
+    ) -> tuple[tuple[LayerNames, ...], tuple[LayerNames, ...], list[Examples]]:
+        """Return the layers of `find_layers`, those that fit into memory, and records by pass.
 
         Raises:
             NeedsError: if no layer does.
 
         """
-        records, device = self._records, self._job.device
-        first = records.take(torch.zeros(1, dtype=torch.int64, device=device))
-        of_one = layer_gradients(self._job.build_model, self._start, first, self._job.recipe)
-        layers = layers_in_memory(of_one, len(records))
+        records, job = self._records, self._job
+        all_rows = torch.arange(len(records), device=job.device)
+        # Examples differ in size where a network reads as many positions as a text has words.
+        few = records.take(all_rows[:: -(-len(records) // FEW)])
+        found = find_layers(job.build_model, self._start, records, job.recipe)
+        of_few = layer_gradients(job.build_model, self._start, few, job.recipe, found)
+        layers = layers_in_memory(of_few, len(records))
         if not layers:
             raise NeedsError(
                 f"the gradients of {len(records):,} records at each layer are too large for "
                 "whitened gradients: give fewer candidate or auxiliary records"
             )
-        bytes_each = len(PATH_POINTS) * sum(one.nbytes for one in of_one.values())
-        rows = torch.arange(len(records), device=device)
-        parts = torch.split(rows, max(1, MAX_PASS_BYTES // bytes_each))
-        return layers, [records.take(part) for part in parts]
+        kept = activation_bytes(job.build_model, self._start, few, job.recipe)
+        needed = sum(one.nbytes + one.matrix_bytes for one in of_few.values())
+        bytes_each = (len(PATH_POINTS) * needed + ACTIVATIONS * kept) // len(few)
+        parts = torch.split(all_rows, max(1, MAX_PASS_BYTES // max(1, bytes_each)))
+        return found, layers, [records.take(part) for part in parts]
 
     def _is_way_hidden(self, update: Weights) -> bool:
         """Return whether noise is most of an update.
@@ -430,12 +451,15 @@ class _RecordsOfRound:
         found: dict[LayerNames, list[RecordGradients]] = {names: [] for names in self._layers}
         for part in self._passes:
             at_each = [
-                layer_gradients(self._job.build_model, weights, part, self._job.recipe)
+                layer_gradients(
+                    self._job.build_model, weights, part, self._job.recipe, self._found
+                )
                 for weights in points
             ]
             for names, parts in found.items():
                 parts.append(at_points([one[names] for one in at_each]))
-        return {names: joined(parts) for names, parts in found.items()}
+        # Parts go as they are joined, so that no gradients are in memory twice.
+        return {names: joined(found.pop(names)) for names in self._layers}
 
     def _step_scale(self, gradients: RecordGradients) -> Float[Tensor, "outputs inputs"]:
         """Return by what an adaptive optimizer divides the gradient of each entry.
@@ -464,19 +488,19 @@ class _RecordsOfRound:
 
 
 def layers_in_memory(
-    of_one: Mapping[LayerNames, Gradients], records: int
+    of_few: Mapping[LayerNames, Gradients], records: int
 ) -> tuple[LayerNames, ...]:
     """Return the layers whose gradients of all records fit into `MAX_MATRIX_BYTES`, in order.
 
     Args:
-        of_one: the gradients of one record.
+        of_few: the gradients of one or more of the records.
         records: number of records.
 
     """
     kept, left = set[LayerNames](), MAX_MATRIX_BYTES
-    for names, one in sorted(of_one.items(), key=lambda item: item[1].matrix_bytes):
-        needed = records * one.matrix_bytes
+    for names, one in sorted(of_few.items(), key=lambda item: item[1].matrix_bytes):
+        needed = records * one.matrix_bytes // len(one.slopes)
         if needed <= left:
             kept.add(names)
             left -= needed
-    return tuple(names for names in of_one if names in kept)
+    return tuple(names for names in of_few if names in kept)
