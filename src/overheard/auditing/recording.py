@@ -190,19 +190,23 @@ class CheckedRecording:
         return replace(run, notes=(*match.notes, *differing))
 
     def open_proven_run(self) -> AuditedRun:
-        """Open the recorded run, check its messages and its differential privacy.
+        """Open the recorded run and check its messages; raise as `open_run` does."""
+        return with_proof(self.open_run(), partial(check_messages, self.folder, self.step))
 
-        Raise as `open_run` does.
+    def with_criticisms(self, run: AuditedRun) -> AuditedRun:
+        """Return the recorded run with what the doctor says of its differential privacy.
+
+        Raises:
+            TranscriptError: if the recording is damaged.
+
         """
-        run = with_proof(self.open_run(), partial(check_messages, self.folder, self.step))
         whole = open_transcript(self.folder)
-        asked = count_requested_rounds(whole, self.manifest.parties)
         evidence = recorded_evidence(
             self.manifest,
             run.record.defenses,
             self._accounted_run(whole, None),
             whole.messages,
-            asked.clients,
+            count_requested_rounds(whole, self.manifest.parties).clients,
             self.plan.recording.tuning_runs,
         )
         try:

@@ -98,7 +98,7 @@ def _audit_recorded(
 ) -> Audit:
     """Audit a recorded run."""
     checked = check_recording(audit_inputs.plan, audit_inputs, recording)
-    run = checked.open_proven_run()
+    run = checked.with_criticisms(checked.open_proven_run())
     progress = Progress(on_step, len(run.observed.spec))
     with _reserved(home, claim) as store:
         subject = recorded_subject(checked, run, checked.describe(run))

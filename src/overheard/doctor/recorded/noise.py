@@ -105,7 +105,7 @@ def has_too_little(values: Tensor, deviation: float, tests: int) -> bool:
     return bool(binom.sf(near - 1, count, 0.5) < FALSE_ALARM / max(tests, 1))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
     """Return what was sent or released whose noise a mechanism states; a text = why not."""
     if one.mechanism.noised_at == "server":
@@ -113,8 +113,10 @@ def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, 
             return "its clip, and so its noise, changes from round to round"
         if not _adds_mean(run.algorithm):
             return "that the server adds the mean as it is, as FedAvg does, is not stated"
-        return _server_samples(run, one)
-    return one.mechanism.unproven or _client_samples(run, one)
+        found: tuple[NoisySample, ...] | str = _server_samples(run, one)
+    else:
+        found = one.mechanism.unproven or _client_samples(run, one)
+    return found or "no update and no model that contains its noise is recorded"
 
 
 def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
@@ -127,7 +129,7 @@ def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample
             "stated rate, and a stated share of records in a step"
         )
     samples = update_samples(run, one)
-    if samples and not any(sample.deviation for sample in samples):
+    if not any(sample.deviation for sample in samples):
         return "the size of a step's batch is not known, or the reported counts do not fit it"
     return samples
 

@@ -77,7 +77,7 @@ def _clipped_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySampl
         case "client", _:
             return noise_samples(run, one)
         case "server", "client":
-            return update_samples(run)
+            return update_samples(run) or "no single update is recorded"
         case _:
             return "the server clips after the updates that were recorded"
 

@@ -8,13 +8,19 @@ from overheard.core.messages import Message, UnstoredMessage, Update
 from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
-MEASURED = re.compile(r"loss|acc|f1|auc|precision|recall|error|grad|norm", re.IGNORECASE)
+MEASURED = re.compile(
+    r"loss|accuracy|precision|recall|perplexity"
+    r"|(?<![a-z])(acc|f1|auc|mse|mae|rmse|error|grad|gradient)(?![a-z])",
+    re.IGNORECASE,
+)
 """Matches the name of a measure of data."""
 
-OF_TRAINING = re.compile(r"train|loss|grad|norm|fit", re.IGNORECASE)
+OF_TRAINING = re.compile(r"loss|(?<![a-z])(train|fit|grad)", re.IGNORECASE)
 """Matches the name of a measure that a training reply computes on training data."""
 
-OF_OTHER_DATA = re.compile(r"test|val|eval|global|holdout|held", re.IGNORECASE)
+OF_OTHER_DATA = re.compile(
+    r"(?<![a-z])(test|val(?![a-z])|valid|eval|global|holdout|held|public)", re.IGNORECASE
+)
 """Matches the name of a measure of data that were not trained on."""
 
 MAX_NAMES = 5
@@ -79,19 +85,24 @@ def find_measures(
 def is_of_training_data(name: str) -> bool:
     """Return whether a metric of a training reply measures its training data, by its name.
 
-    >>> is_of_training_data("train_loss"), is_of_training_data("test_loss")
-    (True, False)
+    >>> [is_of_training_data(name) for name in ("train_loss", "test_loss", "accountant")]
+    [True, False, False]
     """
-    return _is_measure(name) and OF_TRAINING.search(name) is not None
+    return _is_measure(name) and OF_TRAINING.search(_spaced(name)) is not None
 
 
 def is_of_unknown_data(name: str) -> bool:
     """Return whether the name of a metric does not say which data it measures."""
-    return _is_measure(name) and OF_TRAINING.search(name) is None
+    return _is_measure(name) and OF_TRAINING.search(_spaced(name)) is None
 
 
 def _is_measure(name: str) -> bool:
-    return OF_OTHER_DATA.search(name) is None and MEASURED.search(name) is not None
+    words = _spaced(name)
+    return OF_OTHER_DATA.search(words) is None and MEASURED.search(words) is not None
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _place(message: Message) -> str:
