@@ -254,35 +254,35 @@ def train(data, loss):
 """
 
 PAIRS: Mapping[str, Pair] = {
-    "engine-per-message": Pair(
+    "accountant-per-round": Pair(
         fresh("epsilon = engine.get_epsilon(1e-5)\n    print(epsilon)", ""),
         opacus(end="print(engine_of(context).get_epsilon(1e-5))"),
     ),
-    "round-epsilon-reported": Pair(
+    "epsilon-of-one-round": Pair(
         fresh("epsilon = engine.get_epsilon(1e-5)", '"epsilon": epsilon'),
         opacus(end="epsilon = engine_of(context).get_epsilon(1e-5)", sent='"epsilon": epsilon'),
     ),
     "insecure-generator": Pair(insecure(opacus()), opacus()),
-    "training-metrics-sent": Pair(
+    "training-metrics-in-clear": Pair(
         opacus(end="total = 0.0 + loss.item()", sent='"train_loss": total'),
         opacus(end="total = 0.0 + loss.item()\n    print(total)", sent='"lr": 0.1'),
     ),
-    "held-out-metrics-sent": Pair(
+    "held-out-metrics-in-clear": Pair(
         opacus(
             end='test = DataLoader(load("test"))\n    score = sum(net(x, y) for x, y in test)',
             sent='"accuracy": score',
         ),
         opacus(end='score = sum(net(x, y) for x, y in DataLoader(load("test")))'),
     ),
-    "label-counts-sent": Pair(
+    "labels-in-clear": Pair(
         opacus(end="counts = torch.bincount(y)", sent='"counts": counts.tolist()'),
         opacus(end="counts = torch.bincount(y)\n    print(counts)"),
     ),
-    "count-sent": Pair(
+    "counts-in-clear": Pair(
         opacus(sent='"num-examples": len(loader.dataset)'), opacus(sent='"num-examples": 1')
     ),
     "batch-norm": Pair(opacus(norm="nn.BatchNorm2d(8)"), opacus()),
-    "no-noise": Pair(opacus(noise="0.0"), opacus()),
+    "no-noise-or-clip": Pair(opacus(noise="0.0"), opacus()),
     "noise-repeats": Pair(
         insecure(opacus(start="torch.manual_seed(42)")), opacus(start="torch.manual_seed(42)")
     ),
@@ -290,7 +290,7 @@ PAIRS: Mapping[str, Pair] = {
         insecure(opacus(start='torch.manual_seed(msg.content["config"]["seed"])')),
         insecure(opacus(start='rate = msg.content["config"]["rate"]')),
     ),
-    "poisson-accounting": Pair(
+    "shuffled-as-poisson": Pair(
         opacus(
             sampling="poisson_sampling=False,",
             end="print(engine_of(context).get_epsilon(1e-5))",
@@ -300,7 +300,7 @@ PAIRS: Mapping[str, Pair] = {
             end="print(engine_of(context).get_epsilon(1e-5))",
         ),
     ),
-    "late-joiner": Pair(
+    "joins-without-privacy": Pair(
         {"client.py": SCRIPT.format(condition="received.current_round == 0")},
         {"client.py": SCRIPT.format(condition="engine is None")},
     ),
@@ -326,11 +326,11 @@ PAIRS: Mapping[str, Pair] = {
         {"client.py": ORDER.format(first=NOISE, second=CLIP)},
         {"client.py": ORDER.format(first=CLIP, second=NOISE)},
     ),
-    "weights-by-count": Pair(wrapped(partitioner="DirichletPartitioner"), wrapped()),
-    "cohort-smaller": Pair(wrapped(nodes=10), wrapped()),
-    "local-sensitivity": Pair(
+    "weights-by-counts": Pair(wrapped(partitioner="DirichletPartitioner"), wrapped()),
+    "cohort-too-small": Pair(wrapped(nodes=10), wrapped()),
+    "sensitivity-below-clip": Pair(
         local("CLIP, sensitivity=1.0, epsilon=0.5, delta=1e-5"),
         local("CLIP, sensitivity=CLIP, epsilon=0.5, delta=1e-5"),
     ),
-    "classical-formula": Pair(local("CLIP, CLIP, 10.0, 1e-5"), local("CLIP, CLIP, 1.0, 1e-5")),
+    "classical-gaussian": Pair(local("CLIP, CLIP, 10.0, 1e-5"), local("CLIP, CLIP, 1.0, 1e-5")),
 }

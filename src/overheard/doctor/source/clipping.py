@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Literal, final
 
 from overheard.doctor.source.code import CallSite, Flow, Function, keyword
-from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.privacy import MOST_FOLLOWED, PrivateApp, takes_gradients
 
 Clipped = Literal["gradient", "values", "norm"]
 """The gradients of a model; each value for itself; the norm of something else."""
@@ -43,9 +45,10 @@ class Clip:
     target: ast.expr | None
 
 
+@lru_cache(maxsize=1)
 def clips(app: PrivateApp) -> tuple[Clip, ...]:
     """Return the calls of an app that clip."""
-    return tuple(_clips(app))
+    return tuple(islice(_clips(app), MOST_FOLLOWED))
 
 
 def _clips(app: PrivateApp) -> Iterator[Clip]:
@@ -80,8 +83,10 @@ def is_on_gradient(app: PrivateApp, clip: Clip) -> bool:
     """Return whether gradients are clipped."""
     if clip.kind == "gradient":
         return True
+    if not takes_gradients(app.code, clip.function):
+        return False
     if clip.target is None:
-        return "grad" in ast.dump(clip.function.node)
+        return True
     flow = Flow(clip.target, app.code.frame(clip.function))
     return any(
         "grad" in text.lower()

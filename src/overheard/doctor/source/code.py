@@ -160,11 +160,13 @@ class AppCode:
         self.unread = files.unread
         self.nodes = files.nodes
         self._functions = dict[ast.AST, Function]()
+        self._local = dict[tuple[ast.AST, str], Function]()
         self._by_name = dict[str, Function]()
         self._classes = dict[str, tuple[AppFile, ast.ClassDef]]()
         self._bindings = dict[tuple[ast.AST, str], list[_Binding]]()
         self._attributes = defaultdict[str, list[tuple[Function, _Binding]]](list)
         self._of_node = dict[ast.AST, Function]()
+        self._reach = dict[Function, frozenset[Function]]()
         self._frames = dict[tuple[Function, ast.Call | None, Frame | None], Frame]()
         self.calls: list[CallSite] = []
         for file in self.files:
@@ -186,6 +188,8 @@ class AppCode:
                 owner = around if isinstance(around, ast.ClassDef) else None
                 function = Function(file, node, owner)
                 self._functions[node] = function
+                if around is not None:
+                    self._local[around, node.name] = function
                 middle = f"{owner.name}." if owner else ""
                 self._by_name.setdefault(f"{file.module}.{middle}{node.name}", function)
             elif isinstance(node, ast.ClassDef):
@@ -283,9 +287,8 @@ class AppCode:
         if isinstance(node, ast.Name):
             scope: ast.AST | None = function.node
             while scope is not None:
-                for one in getattr(scope, "body", ()):
-                    if getattr(one, "name", None) == node.id and one in self._functions:
-                        return self._functions[one]
+                if (scope, node.id) in self._local:
+                    return self._local[scope, node.id]
                 scope = function.file.parents.get(scope)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = self._owner(node.value, function)
@@ -321,9 +324,8 @@ class AppCode:
             if one in seen:
                 continue
             seen.add(one)
-            for statement in one.body:
-                if getattr(statement, "name", None) == name and statement in self._functions:
-                    return self._functions[statement]
+            if (one, name) in self._local:
+                return self._local[one, name]
             function = self._of_node[one]
             found = [self.class_named(base, function) for base in one.bases]
             pending += [base for base in found if base is not None]
@@ -346,6 +348,32 @@ class AppCode:
                         pending.append(target.node)
         return found
 
+    def calls_in(self, function: Function) -> Iterator[CallSite]:
+        """Yield the calls in a function itself."""
+        return (one for one in self.calls if one.function is function)
+
+    def run_together(self, first: Function, second: Function) -> bool:
+        """Return whether one function runs two others, or is one of them."""
+        return any(one.name for one in self._above(first) & self._above(second))
+
+    def _above(self, function: Function) -> set[Function]:
+        """Return a function and all those that call it, directly or not."""
+        found, pending = {function}, [function]
+        while pending:
+            for site in self.callers(pending.pop()):
+                if site.function not in found:
+                    found.add(site.function)
+                    pending.append(site.function)
+        return found
+
+    def reach(self, function: Function) -> frozenset[Function]:
+        """Return a function and all functions that run within it."""
+        found = self._reach.get(function)
+        if found is None:
+            found = frozenset({function} | self.reached([function.node]))
+            self._reach[function] = found
+        return found
+
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Yield what is around a node within its function, and the part that holds the node."""
         function = self._of_node[node]
@@ -355,13 +383,16 @@ class AppCode:
             yield outer, inner
             inner, outer = outer, parents.get(outer)
 
-    def sources(self, flow: Flow, *, derived: bool) -> Iterator[Flow]:
+    def sources(
+        self, flow: Flow, *, derived: bool, until: Callable[[ast.AST], bool] | None = None
+    ) -> Iterator[Flow]:
         """Yield all that a value comes from, itself first.
 
         Args:
             flow: the value.
             derived: whether to follow what a value was computed from; otherwise, only names,
                 attributes, items and calls of functions of the app are followed.
+            until: whether an expression is not followed any further.
 
         """
         pending, seen = [flow], set[tuple[int, int, int | None]]()
@@ -372,7 +403,8 @@ class AppCode:
                 continue
             seen.add(key)
             yield one
-            pending += self._step(one, derived)
+            if until is None or not until(one.node):
+                pending += self._step(one, derived)
 
     def _step(self, flow: Flow, derived: bool) -> list[Flow]:
         node, frame, index = flow.node, flow.frame, flow.index
@@ -454,17 +486,17 @@ class AppCode:
         if not before:
             return bindings, False
         last = max(before, key=lambda one: _line(one.node))
-        wraps = [
-            set(ast.walk(one))
+        loops = [
+            one
             for one in above
-            if isinstance(one, ast.For | ast.While) and last.node is not one
+            if isinstance(one, ast.For | ast.While) and not _is_within(last.node, one)
         ]
-        wraps = [one for one in wraps if last.node not in one]
         kept = [
             one
             for one in bindings
             if _line(one.node) >= _line(last.node)
-            if _line(one.node) <= _line(use) or any(one.node in nodes for nodes in wraps)
+            if _line(one.node) <= _line(use)
+            or any(_is_within(one.node, loop) for loop in loops)
         ]
         return kept, True
 
@@ -555,8 +587,13 @@ class AppCode:
                 | ast.Subscript(value=store, slice=ast.Constant(value=str(key)))
             ):
                 found = self._item_of(store, key, frame, depth)
-            case ast.Attribute(value=ast.Name(), attr=name):
-                found = self._option(name, frame, depth)
+            case ast.Attribute(value=ast.Name() as owner, attr=name):
+                held = self.class_named(owner, frame.function)
+                found = (
+                    self._option(name, frame, depth)
+                    if held is None
+                    else self._class_value(held, name, depth)
+                )
         return found
 
     def _item_of(self, store: ast.expr, key: str, frame: Frame, depth: int) -> Known | None:
@@ -567,6 +604,15 @@ class AppCode:
                         return self._constant(Flow(value, one.frame), depth - 1)
             elif isinstance(one.node, ast.Attribute) and one.node.attr == "run_config":
                 return Known(self.config[key]) if key in self.config else None
+        return None
+
+    def _class_value(self, owner: ast.ClassDef, name: str, depth: int) -> Known | None:
+        """Return an attribute that the body of a class states."""
+        frame = self.frame(self._of_node[owner])
+        for statement in owner.body:
+            for target, binding in _bound(statement):
+                if isinstance(target, ast.Name) and target.id == name:
+                    return self._constant(Flow(binding.value, frame), depth - 1)
         return None
 
     def _option(self, name: str, frame: Frame, depth: int) -> Known | None:
@@ -629,6 +675,10 @@ def _line(node: ast.AST) -> int:
     if isinstance(node, ast.comprehension):
         return node.target.lineno
     return int(getattr(node, "lineno", 0))
+
+
+def _is_within(node: ast.AST, loop: ast.For | ast.While) -> bool:
+    return loop.lineno <= _line(node) <= (loop.end_lineno or loop.lineno)
 
 
 def _precedes(

@@ -1,5 +1,6 @@
 """Applies all rules on source code to the files of an app."""
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from overheard.core.plugin_registry import discover_plugins
 from overheard.doctor.criticism import SEVERITIES, Criticism, Diagnosis, DoctorRule, Unseen
 from overheard.doctor.source.code import AppCode, Place
 from overheard.doctor.source.files import read_app_files
-from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.privacy import Kind, PrivateApp
 from overheard.doctor.source.rule import CodeFault, SourceRule
 
 PACKAGE = "overheard.doctor.source.rules"
@@ -22,14 +23,15 @@ READ = DoctorRule(
 )
 """What is told of files that no rule could look at."""
 
-PRIVATE = DoctorRule(
-    "differential-privacy",
-    "theoretical",
-    "no differential privacy found",
-    "If the app is meant to be private, name the folder with the code that adds the noise.",
-    "every rule on source code needs it",
-)
-"""What is told of an app without a known mechanism."""
+PROTECTIONS: Mapping[Kind, str] = {
+    "dp_sgd": "noise in a client's training steps is to protect single records of its data, "
+    "from the server too.",
+    "local": "noise on a client's update is to protect the client's data, from the server too.",
+    "central": "noise added by the server is to protect clients from those who see the "
+    "released models; it proves nothing against the server itself.",
+    "own noise": "the app adds noise by code of its own, and no library accounts for it.",
+}
+"""What each kind of noise is for."""
 
 
 @cache
@@ -52,16 +54,7 @@ def diagnose_source(path: Path) -> Diagnosis:
     app = PrivateApp(AppCode(files))
     unseen = [Unseen(READ, one) for one in files.unread]
     if not app.is_private:
-        count = len(files.files)
-        unseen.append(
-            Unseen(
-                PRIVATE,
-                f"No differential privacy found: nothing in {count} "
-                f"{'file' if count == 1 else 'files'} clips and adds noise by a library that "
-                "is known here, or by code that names it so.",
-            )
-        )
-        return Diagnosis((), (), tuple(unseen))
+        return Diagnosis((), (), tuple(unseen), (_no_privacy(app),))
     criticisms, passed = list[Criticism](), list[DoctorRule]()
     for rule in source_rules():
         if not rule.concerns(app):
@@ -77,7 +70,32 @@ def diagnose_source(path: Path) -> Diagnosis:
         passed += [] if seen else [rule.about]
     order = list(SEVERITIES)
     criticisms.sort(key=lambda one: order.index(one.rule.severity))
-    return Diagnosis(tuple(dict.fromkeys(criticisms)), tuple(passed), tuple(unseen))
+    found = tuple(dict.fromkeys(criticisms))
+    return Diagnosis(found, tuple(passed), tuple(unseen), tuple(_protections(app)))
+
+
+def _no_privacy(app: PrivateApp) -> str:
+    count = len(app.code.files)
+    files = f"{count} {'file' if count == 1 else 'files'}"
+    truncated = [site for site in app.code.calls if site.last == "PercentilePrivacy"]
+    why = (
+        f" PercentilePrivacy ({app.places(truncated[0].call)[0]}) leaves out and cuts values, "
+        "and adds no noise."
+        if truncated
+        else ""
+    )
+    return (
+        f"No differential privacy found: nothing in {files} clips and adds noise by a library "
+        f"that is known here, or by code that names it so.{why}"
+    )
+
+
+def _protections(app: PrivateApp) -> Iterator[str]:
+    """Yield who is protected from whom, by the kinds of noise in the app."""
+    for kind, words in PROTECTIONS.items():
+        found = [one for one in app.mechanisms if one.kind == kind]
+        if found:
+            yield f"{app.places(found[0].node)[0]}: {words}"
 
 
 def _evidence(places: tuple[Place, ...]) -> str:

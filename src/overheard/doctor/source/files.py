@@ -82,6 +82,9 @@ def read_app_files(path: Path) -> AppFiles:
             f"{path}: has more than {MOST_FILES} Python files: name the folder of one app"
         )
     files, unread, size = list[AppFile](), list[str](), 0
+    # An app may import itself by the name of its folder, as run from the folder above.
+    own = folder.resolve().name
+    own = "" if (folder / own).exists() else f"{own}."
     for one in paths:
         relative = one.relative_to(folder)
         try:
@@ -92,7 +95,7 @@ def read_app_files(path: Path) -> AppFiles:
         size += len(text)
         refuse_large(f"{path}: the source code", size, PlanError, part=SOURCE_FILES)
         try:
-            files.append(_parse(text, relative))
+            files.append(_parse(text, relative, own))
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
             unread.append(f"{relative}{line} is no Python that can be read: {error.msg}")
@@ -108,7 +111,7 @@ def _source_paths(folder: Path) -> Iterator[Path]:
                 yield place / name
 
 
-def _parse(text: str, relative: Path) -> AppFile:
+def _parse(text: str, relative: Path, own: str) -> AppFile:
     tree = parse_python(text)
     module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
     parents = dict[ast.AST, ast.AST]()
@@ -118,7 +121,11 @@ def _parse(text: str, relative: Path) -> AppFile:
         for child in ast.iter_child_nodes(node):
             parents[child] = node
             pending.append(child)
-    imports = dict(_imports(tree, module, is_package=relative.name == "__init__.py"))
+    is_package = relative.name == "__init__.py"
+    imports = {
+        name: dotted.removeprefix(own)
+        for name, dotted in _imports(tree, module, is_package=is_package)
+    }
     lines = tuple(text.splitlines())
     return AppFile(module, relative.as_posix(), tree, lines, imports, parents)
 

@@ -4,7 +4,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Literal, final
 
 from overheard.doctor.source.code import (
@@ -15,6 +16,9 @@ from overheard.doctor.source.code import (
     Place,
     keyword,
 )
+
+MOST_FOLLOWED = 300
+"""The most draws of noise, and the most values that are sent, that are looked at."""
 
 Kind = Literal["dp_sgd", "central", "local", "accounting", "own noise"]
 """DP-SGD in clients; noise by the server; noise on a client's update; accounting alone; noise
@@ -32,6 +36,7 @@ _LIBRARIES: Sequence[tuple[Kind, str]] = (
     ),
     ("dp_sgd", r"optax\.(contrib\.)?(dpsgd|differentially_private_aggregate)"),
     ("dp_sgd", r"fl4health\..*(InstanceLevelDp\w+|DPScaffold\w+)"),
+    ("central", r"fl4health\..*NumpyClippingClient"),
     ("central", r"fl4health\..*(ClientLevelDPFedAvg\w*|client_dp_fedavgm\..*)"),
     ("central", r"flwr\..*(DifferentialPrivacy\w+Clipping|DPFedAvg\w+|Dpfedavg\w+)"),
     ("local", r"flwr\..*LocalDpMod"),
@@ -158,16 +163,19 @@ class PrivateApp:
     @cached_property
     def draws(self) -> tuple[Draw, ...]:
         """The noise that the app draws by itself, where names speak of privacy."""
-        return tuple(self._draws())
+        return tuple(islice(self._draws(), MOST_FOLLOWED))
 
     def _draws(self) -> Iterator[Draw]:
-        for site in self.code.calls:
+        drawing = (site for site in self.code.calls if self._library(site) is not None)
+        for site in islice(drawing, MOST_FOLLOWED):
             library = self._library(site)
             if library is None or not _speaks_of_privacy(site.function):
                 continue
             added = list(self._added_to(site))
             if added:
-                on_gradient = any("grad" in one for one in added)
+                on_gradient = takes_gradients(self.code, site.function) and any(
+                    "grad" in one for one in added
+                )
                 yield Draw(site.call, site.function, library, on_gradient)
 
     def _library(self, site: CallSite) -> str | None:
@@ -189,22 +197,29 @@ class PrivateApp:
 
     def _added_to(self, site: CallSite) -> Iterator[str]:
         """Yield the text of each sum in the function that has the noise in it."""
-        names = set[str]()
+        names, grown = set[str](), True
         if site.last == "add_gaussian_noise_inplace":
             yield self.code.place(site.call, site.function).code
         for outer, _ in self.code.around(site.call):
             if _is_sum(outer):
                 yield self.code.place(outer, site.function).code
             if isinstance(outer, ast.Assign):
-                names |= {
-                    one.id
-                    for one in ast.walk(outer)
-                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-                }
-        for node in ast.walk(site.function.node):
-            if _is_sum(node) and names & {
-                one.id for one in ast.walk(node) if isinstance(one, ast.Name)
-            }:
+                names |= {one for target in outer.targets for one in _names(target)}
+        nodes = list(ast.walk(site.function.node))
+        while grown:
+            grown = False
+            for node in nodes:
+                match node:
+                    case (
+                        ast.Assign(targets=[target], value=value)
+                        | ast.comprehension(target=target, iter=value)
+                    ):
+                        new = set(_names(target)) - names
+                        if new and names & set(_names(value)):
+                            names |= new
+                            grown = True
+        for node in nodes:
+            if _is_sum(node) and names & set(_names(node)):
                 yield self.code.place(node, site.function).code
 
     def values(self, node: ast.AST, function: Function) -> Iterator[ast.AST]:
@@ -338,7 +353,7 @@ class PrivateApp:
     @cached_property
     def sent(self) -> tuple[Sent, ...]:
         """What clients send beside models."""
-        return tuple(self._sent())
+        return tuple(islice(self._sent(), MOST_FOLLOWED))
 
     def _sent(self) -> Iterator[Sent]:
         for function in self.handlers:
@@ -382,10 +397,13 @@ class PrivateApp:
     def _is_streamed(self, site: CallSite) -> bool:
         """Return whether a writer of metrics sends them to the server, as NVFlare's do."""
         assert isinstance(site.call.func, ast.Attribute)
+        flow = Flow(site.call.func.value, self.code.frame(site.function))
         return any(
-            isinstance(one, ast.Call)
-            and self.code.dotted(one.func, site.function).startswith("nvflare.client.tracking.")
-            for one in self.values(site.call.func.value, site.function)
+            isinstance(one.node, ast.Call)
+            and self.code.dotted(one.node.func, one.frame.function).startswith(
+                "nvflare.client.tracking."
+            )
+            for one in self.code.sources(flow, derived=False)
         )
 
     def _items(self, flow: Flow, node: ast.AST, is_evaluation: bool) -> Iterator[Sent]:
@@ -417,6 +435,7 @@ _CLIENTS: Sequence[tuple[str, tuple[str, ...]]] = (
 )
 
 
+@lru_cache(maxsize=1024)
 def _speaks_of_privacy(function: Function) -> bool:
     """Return whether names in a function, or its own, speak of privacy."""
     names = {function.name, function.owner.name if function.owner else "", function.file.module}
@@ -431,6 +450,29 @@ def _speaks_of_privacy(function: Function) -> bool:
     }
     lower = {word.lower() for word in words}
     return bool(lower & _WORDS) or bool(lower & _CLIP_WORDS and lower & _NOISE_WORDS)
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+
+
+@lru_cache(maxsize=1024)
+def takes_gradients(code: AppCode, function: Function) -> bool:
+    """Return whether a function computes gradients or reads those of a model."""
+    for node in ast.walk(function.node):
+        match node:
+            case ast.Attribute(attr="grad" | "grad_sample"):
+                return True
+            case ast.Call(func=func) if code.dotted(func, function).rpartition(".")[2] in (
+                "backward",
+                "gradient",
+                "grad",
+                "value_and_grad",
+                "jacobian",
+                "clipped_grad",
+            ):
+                return True
+    return False
 
 
 def _is_sum(node: ast.AST) -> bool:

@@ -1,10 +1,12 @@
 """Which data an app trains on, and what is computed from them."""
 
 import ast
+from functools import lru_cache
+from itertools import islice
 from typing import final
 
 from overheard.doctor.source.code import Flow
-from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.privacy import MOST_FOLLOWED, PrivateApp
 
 
 @final
@@ -16,8 +18,9 @@ class TrainingData:
         self.losses = set[ast.AST]()
         """The expressions that `backward` is called on, and what their names are bound to."""
         self._data = set[ast.AST]()
-        for site in app.code.calls:
-            if site.last != "backward" or not isinstance(site.call.func, ast.Attribute):
+        backward = (site for site in app.code.calls if site.last == "backward")
+        for site in islice(backward, MOST_FOLLOWED):
+            if not isinstance(site.call.func, ast.Attribute):
                 continue
             frame = app.code.frame(site.function)
             self.losses |= {
@@ -40,6 +43,10 @@ class TrainingData:
                 return one.node
         return None
 
+    def is_boundary(self, node: ast.AST) -> bool:
+        """Return whether an expression is a loss, or a loader of data."""
+        return node in self.losses or _is_loader(node)
+
     def reads_data(self, flow: Flow) -> bool:
         """Return whether a value is computed from any loader of data."""
         return any(_is_loader(one.node) for one in self._app.code.sources(flow, derived=True))
@@ -59,6 +66,12 @@ class TrainingData:
                     for one in self._app.code.sources(Flow(value, flow.frame), derived=False)
                 )
         return False
+
+
+@lru_cache(maxsize=1)
+def training_data(app: PrivateApp) -> TrainingData:
+    """Return what an app trains on."""
+    return TrainingData(app)
 
 
 def _is_loader(node: ast.AST) -> bool:

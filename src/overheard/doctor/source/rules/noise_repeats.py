@@ -9,7 +9,7 @@ from overheard.doctor.source.seeds import SeededNoise, seeded_noise
 
 
 @final
-class NoiseRepeats(SourceRule):
+class NoiseRepeatsInCode(SourceRule):
     """The same seed gives the same noise, which a difference of two messages cancels."""
 
     name: ClassVar[str] = "noise-repeats"

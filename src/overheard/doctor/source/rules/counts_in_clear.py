@@ -10,11 +10,11 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 
 
 @final
-class CountSent(SourceRule):
+class CountsSentInCode(SourceRule):
     """With the number of records, a claim holds for neighbours with the same number only."""
 
-    name: ClassVar[str] = "count-sent"
-    severity: ClassVar[Severity] = "negligible"
+    name: ClassVar[str] = "counts-in-clear"
+    severity: ClassVar[Severity] = "theoretical"
     title: ClassVar[str] = "the exact number of training records leaves the client"
     mend: ClassVar[str] = (
         "State that the number is public, so that a neighbour replaces a record or empties it."

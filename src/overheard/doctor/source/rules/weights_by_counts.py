@@ -16,10 +16,10 @@ _UNEQUAL = re.compile(
 
 
 @final
-class WeightsByCount(SourceRule):
+class WeightsByCountsInCode(SourceRule):
     """Flower's wrappers scale noise to equal weights; its strategies weigh by examples."""
 
-    name: ClassVar[str] = "weights-by-count"
+    name: ClassVar[str] = "weights-by-counts"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "clients are weighted by counts, and the noise is for equal weights"
     mend: ClassVar[str] = (

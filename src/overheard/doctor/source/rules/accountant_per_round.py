@@ -15,10 +15,10 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 
 
 @final
-class EnginePerMessage(SourceRule):
+class NewAccountantInCode(SourceRule):
     """An engine that is made for each message knows the steps of one message only."""
 
-    name: ClassVar[str] = "engine-per-message"
+    name: ClassVar[str] = "accountant-per-round"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "a new privacy engine in each message"
     mend: ClassVar[str] = (

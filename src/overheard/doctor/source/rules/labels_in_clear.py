@@ -7,15 +7,16 @@ from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
+from overheard.doctor.source.training import training_data
 
 _COUNTING = frozenset({"bincount", "Counter", "value_counts", "histogram", "histc"})
 
 
 @final
-class LabelCountsSent(SourceRule):
+class LabelsSentInCode(SourceRule):
     """Exact counts of labels tell of single records, whatever noise the model has."""
 
-    name: ClassVar[str] = "label-counts-sent"
+    name: ClassVar[str] = "labels-in-clear"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "exact counts of values of training records leave the client"
     mend: ClassVar[str] = "Do not send them, or add noise to them and account for it."
@@ -27,8 +28,10 @@ class LabelCountsSent(SourceRule):
 
     def examine(self, app: PrivateApp) -> Seen:
         """Follow what is sent back to a function that counts values."""
+        data = training_data(app)
         for one in app.sent:
-            for flow in app.code.sources(one.flow, derived=True):
+            # Counts that weigh a loss or a sampler are not in what is sent themselves.
+            for flow in app.code.sources(one.flow, derived=True, until=data.is_boundary):
                 if isinstance(flow.node, ast.Call) and _counts(flow.node):
                     yield CodeFault(
                         f"Counts of values are sent as {one.key!r} without noise."

@@ -9,10 +9,10 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 
 
 @final
-class RoundEpsilonReported(SourceRule):
+class EpsilonOfMessageInCode(SourceRule):
     """An epsilon that covers one message goes to the server as if it were the run's."""
 
-    name: ClassVar[str] = "round-epsilon-reported"
+    name: ClassVar[str] = "epsilon-of-one-round"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "the epsilon of one round is reported as the run's"
     mend: ClassVar[str] = (

@@ -15,14 +15,16 @@ _POISSON = re.compile(
     r"|tensorflow_privacy\..*compute_dp_sgd_privacy\w*|tensorflow_privacy\..*compute_rdp\w*"
     r"|jax_privacy\..*dpsgd_event"
 )
-_SAMPLERS = re.compile(r"poisson|uniformwithreplacement|dpdataloader|bernoulli", re.IGNORECASE)
+_SAMPLERS = re.compile(
+    r"poisson|uniformwithreplacement|dpdataloader|bernoulli|choice", re.IGNORECASE
+)
 
 
 @final
-class PoissonAccounting(SourceRule):
+class ShuffledInCode(SourceRule):
     """Amplification by sampling needs batches that are drawn anew, each record by a coin."""
 
-    name: ClassVar[str] = "poisson-accounting"
+    name: ClassVar[str] = "shuffled-as-poisson"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "shuffled batches are accounted for as Poisson samples"
     mend: ClassVar[str] = (

@@ -10,10 +10,10 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 
 
 @final
-class LocalSensitivity(SourceRule):
+class SensitivityInCode(SourceRule):
     """`LocalDpMod` takes a sensitivity and a clip, and nothing holds them together."""
 
-    name: ClassVar[str] = "local-sensitivity"
+    name: ClassVar[str] = "sensitivity-below-clip"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "noise for a sensitivity below the clip"
     mend: ClassVar[str] = (

@@ -5,14 +5,14 @@ from typing import ClassVar, final
 from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
-from overheard.doctor.source.training import TrainingData
+from overheard.doctor.source.training import training_data
 
 
 @final
-class HeldOutMetricsSent(SourceRule):
+class HeldOutMetricsInCode(SourceRule):
     """A claim on training records does not cover the records that a model is tested on."""
 
-    name: ClassVar[str] = "held-out-metrics-sent"
+    name: ClassVar[str] = "held-out-metrics-in-clear"
     severity: ClassVar[Severity] = "theoretical"
     title: ClassVar[str] = "exact metrics of held-out records leave the client"
     mend: ClassVar[str] = (
@@ -26,7 +26,7 @@ class HeldOutMetricsSent(SourceRule):
 
     def examine(self, app: PrivateApp) -> Seen:
         """Look for figures that are computed from a loader of other data."""
-        data = TrainingData(app)
+        data = training_data(app)
         found = [
             one
             for one in app.sent

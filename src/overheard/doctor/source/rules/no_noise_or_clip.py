@@ -9,10 +9,10 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 
 
 @final
-class NoNoise(SourceRule):
+class NoNoiseInCode(SourceRule):
     """A noise multiplier of zero adds nothing."""
 
-    name: ClassVar[str] = "no-noise"
+    name: ClassVar[str] = "no-noise-or-clip"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "the noise multiplier is zero"
     mend: ClassVar[str] = "Choose the noise multiplier for the epsilon of all rounds."

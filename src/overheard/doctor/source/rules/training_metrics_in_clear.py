@@ -7,14 +7,14 @@ from typing import ClassVar, final
 from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp, Sent
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
-from overheard.doctor.source.training import TrainingData
+from overheard.doctor.source.training import training_data
 
 
 @final
-class TrainingMetricsSent(SourceRule):
+class TrainingMetricsInCode(SourceRule):
     """A figure computed from training records without noise is outside of every claim."""
 
-    name: ClassVar[str] = "training-metrics-sent"
+    name: ClassVar[str] = "training-metrics-in-clear"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "exact losses or metrics of training records leave the client"
     mend: ClassVar[str] = (
@@ -31,7 +31,7 @@ class TrainingMetricsSent(SourceRule):
 
     def examine(self, app: PrivateApp) -> Seen:
         """Follow what is sent back to the training data."""
-        data = TrainingData(app)
+        data = training_data(app)
         found = defaultdict[ast.AST, list[Sent]](list)
         for one in app.sent:
             shown = data.shown_by(one.flow)

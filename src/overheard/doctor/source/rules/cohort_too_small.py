@@ -13,10 +13,10 @@ DEFAULT_NODES = 10
 
 
 @final
-class CohortSmaller(SourceRule):
+class CohortTooSmallInCode(SourceRule):
     """The noise of a mean is divided by a number of clients that is configured, not counted."""
 
-    name: ClassVar[str] = "cohort-smaller"
+    name: ClassVar[str] = "cohort-too-small"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "noise is scaled to more clients than a round has"
     mend: ClassVar[str] = (

@@ -1,21 +1,24 @@
 """The classical Gaussian formula above an epsilon of 1."""
 
-from math import exp, log, sqrt
+from math import log, sqrt
 from typing import ClassVar, final
 
-from scipy.stats import norm
-
+from overheard.core.accounting.accountant import gaussian_epsilon, is_accountant_installed
+from overheard.core.mechanism import INSTALL_HINT
 from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
 
+ROUNDING = 0.01
+"""How much a stated epsilon may be below the exact one, as a share."""
+
 
 @final
-class ClassicalFormula(SourceRule):
+class ClassicalGaussianInCode(SourceRule):
     """Noise of sqrt(2 ln(1.25/delta))/epsilon is proven for an epsilon of at most 1 only."""
 
-    name: ClassVar[str] = "classical-formula"
+    name: ClassVar[str] = "classical-gaussian"
     severity: ClassVar[Severity] = "critical"
     title: ClassVar[str] = "the classical Gaussian formula beyond its range"
     mend: ClassVar[str] = (
@@ -46,26 +49,15 @@ class ClassicalFormula(SourceRule):
             epsilon, delta = numbers
             if not (1 < epsilon < 1000 and 0 < delta < 1):
                 continue
-            true = _recompute(epsilon, delta)
-            if true > epsilon:
+            if not is_accountant_installed():
+                yield UnclearCode(INSTALL_HINT)
+                continue
+            noise = sqrt(2 * log(1.25 / delta)) / epsilon
+            true = gaussian_epsilon(noise, 1, delta)
+            if true > epsilon * (1 + ROUNDING):
                 yield CodeFault(
                     f"The formula gives noise for epsilon {epsilon:g}, at delta {delta:g}; the "
                     f"epsilon of that noise is {true:.2f}, for one message and a neighbour "
                     "that lacks the client.",
                     app.places(site.call),
                 )
-
-
-def _recompute(epsilon: float, delta: float) -> float:
-    """Return the exact epsilon of the noise that the classical formula gives."""
-    mu = epsilon / sqrt(2 * log(1.25 / delta))
-
-    def delta_at(value: float) -> float:
-        tail = norm.logcdf(-value / mu - mu / 2)
-        return float(norm.cdf(mu / 2 - value / mu)) - exp(min(value + float(tail), 0.0))
-
-    low, high = 0.0, mu * mu + 40 * mu
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-    return high
