@@ -244,7 +244,7 @@ def _train_batch(
         is_planned = not run.kind.is_control
         drawn = DrawnRun(audit_inputs, federation, run.seed) if is_planned else None
         record = simulated_run_record(
-            plan, observed, audit_inputs.dataset, partition, folder, truth
+            plan, observed, audit_inputs.dataset, partition, folder, truth, federation
         )
         yield AuditedRun(observed, RunTruth(whole, drawn), record)
 

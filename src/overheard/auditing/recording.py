@@ -20,6 +20,7 @@ from overheard.archive.requested_rounds import count_requested_rounds
 from overheard.archive.run_end import has_ended
 from overheard.archive.truth import has_truth, read_truth
 from overheard.auditing.audited_run import AuditedRun
+from overheard.auditing.client_accounting import with_stated_accounts
 from overheard.auditing.doctor_evidence import find_criticisms, recorded_evidence
 from overheard.auditing.inputs import AuditInputs, Resources
 from overheard.auditing.judging.run_truth import RunTruth
@@ -57,7 +58,7 @@ from overheard.core.messages import (
     MissingReply,
     Update,
 )
-from overheard.core.parties import Party
+from overheard.core.parties import Party, is_client
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.record_owners import OfferedCanaries, RecordOwners
 from overheard.core.truth import GroundTruth
@@ -306,10 +307,17 @@ class CheckedRecording:
 
         """
         manifest, inputs = self.manifest, self.audit_inputs
+        accounted_run = self._accounted_run(whole, rounds)
+        clients = [one for one in map(Party, manifest.parties) if is_client(one)]
         record = ArmRun(
             spec.name,
             spec.seed,
-            recorded_defenses(manifest, self._accounted_run(whole, rounds)),
+            with_stated_accounts(
+                recorded_defenses(manifest, accounted_run),
+                accounted_run,
+                whole.messages,
+                clients,
+            ),
             {} if truth is None else truth.accuracy,
             missing=0,
             answers=0,
@@ -322,11 +330,11 @@ class CheckedRecording:
             self.plan, record, inputs.dataset, self.partition, whole, transcript
         )
         offered = _offered_canaries(truth)
-        clients = clients_of_canaries(offered, self.partition.candidates)
+        offered_to = clients_of_canaries(offered, self.partition.candidates)
         return AuditedRun(
             ObservedRun(spec, transcript, inputs.for_attackers(spec.seed)),
             RunTruth(truth),
-            replace(record, canary_clients=clients),
+            replace(record, canary_clients=offered_to),
             warnings=compare_counts(truth, whole) if truth and is_external else (),
         )
 

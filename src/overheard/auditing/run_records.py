@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from overheard.archive.manifest import SIMULATION, Manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.requested_rounds import RequestedRounds
 from overheard.archive.run_time import read_run_time
+from overheard.auditing.client_accounting import with_equal_accounts
 from overheard.auditing.doctor_evidence import arm_evidence, find_criticisms
 from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
@@ -28,6 +30,8 @@ from overheard.core.truth import GroundTruth
 from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.epsilon.canary_cosines import read_canary_scores
+from overheard.federation.cohort import client_epochs
+from overheard.federation.federation import Federation
 from overheard.federation.sampling import sampling_rate
 from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.finding import ArmDefense, ArmRun, RecordExchange
@@ -50,6 +54,7 @@ def simulated_run_record(
     partition: DataPartition,
     folder: Path,
     truth: GroundTruth,
+    federation: Federation,
 ) -> ArmRun:
     """Return the report's entry of a simulated run, with the figures of its messages and data.
 
@@ -60,10 +65,21 @@ def simulated_run_record(
         partition: which client holds which examples.
         folder: the folder of the run.
         truth: what is true of the run.
+        federation: the federation that ran.
 
     """
-    spec, defenses = run.spec, planned_defenses(plan, run.spec.arm)
+    spec = run.spec
+    # Models derived from distilled data are among the observed messages but were never sent.
+    sent = open_transcript(folder)
+    defenses = planned_defenses(plan, spec.arm)
     planned = arm_evidence(plan, spec.arm, defenses, planned_run(plan, spec.arm))
+    if not spec.kind.is_control:
+        defenses = with_equal_accounts(
+            defenses,
+            sent.messages,
+            federation.clients,
+            partial(_share_of_epochs, federation, plan.training.possible_epochs[-1]),
+        )
     record = ArmRun(
         spec.name,
         spec.seed,
@@ -78,8 +94,6 @@ def simulated_run_record(
         canary_scores=canary_scores(truth, run.transcript),
         criticisms=() if spec.kind.is_control else find_criticisms(planned),
     )
-    # Models derived from distilled data are among the observed messages but were never sent.
-    sent = open_transcript(folder)
     return complete_run_record(plan, record, dataset, partition, sent, run.transcript)
 
 
@@ -89,6 +103,12 @@ def canary_scores(
     """Return how far canary clients show in a run; () if it has none."""
     canaries = None if truth is None else truth.facts.get(CanaryDirections)
     return () if canaries is None else read_canary_scores(transcript, canaries, CANARY_SEED)
+
+
+def _share_of_epochs(federation: Federation, most: int, number: int, client: Party) -> float:
+    """Return the epochs of a client in a round as a share of the most that any may have."""
+    epochs = client_epochs(federation, number, client)
+    return 1.0 if epochs is None else epochs / most
 
 
 def complete_run_record(

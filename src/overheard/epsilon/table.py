@@ -15,6 +15,7 @@ from overheard.core.mechanism import (
 from overheard.core.parties import Party
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock, Term
+from overheard.epsilon.client_table import client_blocks
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_under_test
 from overheard.epsilon.threshold_bound import EpsilonBound
 from overheard.findings.names import make_printable, name_observers
@@ -52,7 +53,8 @@ def epsilon_blocks(lines: Sequence[EpsilonResult]) -> tuple[SectionBlock, ...]:
     """Return the table with its introduction; nothing if no mechanism adds noise."""
     if not lines:
         return ()
-    return (SectionBlock("Claimed and measured epsilon", (_NOTE,), (epsilon_table(lines),)),)
+    table = SectionBlock("Claimed and measured epsilon", (_NOTE,), (epsilon_table(lines),))
+    return (table, *client_blocks(lines))
 
 
 def epsilon_terms(lines: Sequence[EpsilonResult]) -> tuple[Term, ...]:

@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from overheard.core.accounting.client_accounts import AccountUnit
 from overheard.core.mechanism import (
     INSTALL_HINT,
     ClaimStatus,
@@ -161,6 +162,65 @@ def _current_verdict(verdict: object) -> object:
 
 
 @final
+class ClientEpsilonRow(DocumentPart):
+    """The epsilon of one record of a client; see `core.accounting.client_accounts`.
+
+    Args:
+        client: the client.
+        messages: number of messages with what it trained.
+        steps: number of its steps.
+        epsilon: upper bound; None = infinite.
+        problem: why it is unknown, and so infinite; "" = it is known.
+
+    """
+
+    client: str
+    messages: Count
+    steps: Count
+    epsilon: Size
+    problem: str
+
+
+@final
+class UnitEpsilonRow(DocumentPart):
+    """The epsilon of records of a client that are added or removed together.
+
+    Args:
+        unit: one record, several records of one user, or all records of the client.
+        records: how many records that are.
+        epsilon: upper bound; None = infinite, or so large that nothing is protected.
+
+    """
+
+    unit: AccountUnit
+    records: PositiveCount
+    epsilon: Size
+
+
+@final
+class ClientEpsilonsRow(DocumentPart):
+    """The accountants of all clients of a run, by the client with the largest epsilon.
+
+    Args:
+        clients: number of clients.
+        largest: the account with the largest epsilon.
+        median: the one in the middle.
+        smallest: the one with the smallest epsilon.
+        units: epsilon of the first of these for one record, a user and the client.
+        as_poisson: epsilon of one record if its shuffled batches were Poisson samples, which is
+            not this run's; None = they are not shuffled, or it is infinite.
+
+    """
+
+    clients: PositiveCount
+    largest: ClientEpsilonRow
+    median: ClientEpsilonRow
+    smallest: ClientEpsilonRow
+    units: tuple[UnitEpsilonRow, ...]
+    as_poisson: Size
+
+
+@final
 class EpsilonRow(DocumentPart):
     """The verdict on one mechanism of an arm, for one group of observers.
 
@@ -205,6 +265,7 @@ class EpsilonRow(DocumentPart):
             verdict is "unaccounted" or "not confirmed", else infinite.
         measured: the largest lower bound that attacks prove; None = not measured.
         estimated: by canary clients, for a mechanism of clients; () = there were none.
+        by_client: the accountants of single clients; None = there are none.
 
     """
 
@@ -241,6 +302,7 @@ class EpsilonRow(DocumentPart):
     doubt: str = ""
     lower: Size = None
     estimated: tuple[ClientEstimateRow, ...] = ()
+    by_client: ClientEpsilonsRow | None = None
 
     @property
     def mechanism(self) -> str:

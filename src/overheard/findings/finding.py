@@ -6,6 +6,7 @@ from typing import Literal, Self, final
 
 from overheard.archive.run_time import RunTime
 from overheard.core.accounting.accountant import AccountedMechanism
+from overheard.core.accounting.client_accounts import ClientAccounts
 from overheard.core.claims import Claim, LearningCurve, Picture, Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Score
@@ -264,6 +265,8 @@ class ArmDefense:
         switched_off_by: who could switch it off unnoticed.
         promise: its formal guarantee, in words.
         accounted: its noise mechanism and the privacy accounting; None = it states none.
+        clients: the accountant of each client; None = it has none, as its noise is not for
+            single records, or no accounting covers it.
 
     """
 
@@ -272,6 +275,7 @@ class ArmDefense:
     switched_off_by: str
     promise: str
     accounted: AccountedMechanism | None = None
+    clients: ClientAccounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

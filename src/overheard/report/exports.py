@@ -25,7 +25,12 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
-from overheard.findings.epsilon_rows import BoundByGuesses, BoundByThreshold, EpsilonRow
+from overheard.findings.epsilon_rows import (
+    BoundByGuesses,
+    BoundByThreshold,
+    ClientEpsilonsRow,
+    EpsilonRow,
+)
 from overheard.findings.finding import Cell, ClaimRow, Finding
 from overheard.findings.frame import COLUMNS
 from overheard.findings.names import make_printable
@@ -272,6 +277,11 @@ def epsilon_row(line: EpsilonResult, bound_digest: str = "") -> EpsilonRow:
             if line.lower_bound is None
             else _bound_row(line.lower_bound, bound_digest),
             "estimated": [ClientEstimateRow.of(one) for one in line.estimates],
+            "by_client": None
+            if line.defense.clients is None
+            else ClientEpsilonsRow.of(
+                line.defense.clients, {"clients": len(line.defense.clients.accounts)}
+            ),
         },
     )
 

@@ -86,12 +86,15 @@ class AccountedMechanism:
         mechanism: as the defense states it.
         run: over which it is composed.
         recomputed: None where no accounting covers it, or `dp-accounting` is not installed.
+        gap: why epsilon is infinite although the mechanism adds noise, such as a client that
+            does not state it; "" = no such reason.
 
     """
 
     mechanism: Mechanism
     run: RunParameters
     recomputed: RecomputedEpsilon | None
+    gap: str = ""
 
     @property
     def claim(self) -> ClaimStatus:
@@ -127,7 +130,7 @@ class AccountedMechanism:
                 f"the recording has {run.rounds:,} rounds and no mark of its end, and does not "
                 "state how many rounds were planned"
             )
-        if doubt := _sampling_doubt(mechanism, run):
+        if doubt := self.gap or _sampling_doubt(mechanism, run):
             return doubt
         if not mechanism.is_relation_stated:
             return (

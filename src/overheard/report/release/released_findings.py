@@ -268,6 +268,7 @@ class _Release:
                 "switched_off_by": safe_switch(row.switched_off_by, is_recorded=is_own),
                 "doubt": WITHHELD if row.doubt and is_own else row.doubt,
                 "measured": measured,
+                "by_client": None,
             }
         )
 
