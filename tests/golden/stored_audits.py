@@ -147,12 +147,14 @@ def read_audit(packed: bytes) -> AttackedAudit:
         rest: _Rest = ValueDecoder(tensors, document["texts"]).decode(
             document["content"], _Rest
         )
+        plan = parse_plan(rest.plan, "a golden audit")
         subject = AuditSubject(
-            parse_plan(rest.plan, "a golden audit"),
+            plan,
             rest.description,
             rest.class_names,
             rest.is_recorded,
             rest.is_auxiliary_separate,
+            bound_settings=plan.bound_settings(),
         )
         store = FolderClaimStore(folder / CELLS)
         runs = tuple(
