@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from overheard.cli.terminal import escaped_text
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.findings.document import FindingsDocument
+    from overheard.findings.document_rows import FindingRow
     from overheard.report.release.left_out import ReleaseSettings
 
 
@@ -219,8 +220,6 @@ def records(
 
     from overheard.cli.checking import findings_path
     from overheard.core.errors import FindingsError
-    from overheard.questions.membership.measures import WITHIN_LABELS
-    from overheard.questions.membership.statistics.exposed_records import find_exposed_records
     from overheard.report.release.released_findings import read_claims
 
     if isnan(rate):
@@ -236,40 +235,53 @@ def records(
             f"{path}: no scored claim of {attack!r} on membership: name an attack of the "
             "audit's plan, and audit a run whose ground truth is known"
         )
-    console, rows, is_any_skewed = Console(highlight=False), [], False
-    for one in claims:
-        if len(one.claimed) != len(one.true):
-            raise FindingsError(f"{path}: has damaged claims: run `overheard audit` again")
-        scores, true = (
-            tuple(number or 0.0 for number in row) for row in (one.claimed, one.true)
-        )
-        exposed = find_exposed_records(scores, true, rate)
-        members = sum(kind > 0 for kind in true)
-        place = {"arm": one.arm, "seed": one.seed, "rounds": one.rounds, "target": one.target}
-        is_skewed = any(score.name.endswith(WITHIN_LABELS) for score in one.scores)
-        is_any_skewed |= is_skewed
-        listed_records = [asdict(row) for row in exposed]
-        rows.append(
-            {**place, "members": members, "labels_differ": is_skewed, "records": listed_records}
-        )
-        if not as_json:
-            rounds = ", ".join(map(str, one.rounds))
-            listed = ", ".join(f"{row.record} (p {row.p_value:.3g})" for row in exposed)
-            console.print(
-                escaped_text(
-                    f"{one.arm}, seed {one.seed}, {one.target}, rounds {rounds}: "
-                    f"{len(exposed)} of {members} records{': ' * bool(listed)}{listed}"
-                ),
-                soft_wrap=True,
-            )
+    rows = [_exposed_row(path, one, rate) for one in claims]
     if as_json:
         typer.echo(dumps(rows, indent=2))
-    if is_any_skewed:
+    else:
+        for row in rows:
+            _print_exposed(row)
+    if any(row["labels_differ"] for row in rows):
         typer.echo(
             "The labels of members and non-members differ, so the rate of false discoveries "
             "does not hold: a record may be listed for its label alone. Take canaries.",
             err=True,
         )
+
+
+# Any: each key has values of its own type.
+def _exposed_row(path: Path, claim: "FindingRow", rate: float) -> dict[str, Any]:
+    """Return the records of a claim that its attack finds, as they are written in JSON."""
+    from overheard.core.errors import FindingsError
+    from overheard.questions.membership.measures import WITHIN_LABELS
+    from overheard.questions.membership.statistics.exposed_records import find_exposed_records
+
+    if len(claim.claimed) != len(claim.true):
+        raise FindingsError(f"{path}: has damaged claims: run `overheard audit` again")
+    scores, true = (
+        tuple(number or 0.0 for number in row) for row in (claim.claimed, claim.true)
+    )
+    return {
+        "arm": claim.arm,
+        "seed": claim.seed,
+        "rounds": claim.rounds,
+        "target": claim.target,
+        "members": sum(kind > 0 for kind in true),
+        "labels_differ": any(one.name.endswith(WITHIN_LABELS) for one in claim.scores),
+        "records": [asdict(one) for one in find_exposed_records(scores, true, rate)],
+    }
+
+
+def _print_exposed(row: dict[str, Any]) -> None:
+    rounds = ", ".join(map(str, row["rounds"]))
+    listed = ", ".join(f"{one['record']} (p {one['p_value']:.3g})" for one in row["records"])
+    Console(highlight=False).print(
+        escaped_text(
+            f"{row['arm']}, seed {row['seed']}, {row['target']}, rounds {rounds}: "
+            f"{len(row['records'])} of {row['members']} records{': ' * bool(listed)}{listed}"
+        ),
+        soft_wrap=True,
+    )
 
 
 def _released(found: "FindingsDocument", settings: "ReleaseSettings") -> "FindingsDocument":
