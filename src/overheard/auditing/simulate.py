@@ -52,7 +52,12 @@ def build_federation(
     """Build the federation of an arm and seed on a partition of the data."""
     training, users, rounds = plan.training, partition.run_users, plan.rounds_of(arm)
     candidates = plan.data.candidates
-    is_crafted = candidates is not None and candidates.canaries == "crafted"
+    # Where no noise is added there is no epsilon to bound, and nothing limits a gradient.
+    is_crafted = (
+        candidates is not None
+        and candidates.canaries == "crafted"
+        and any(defense.mechanism() is not None for defense in arm.defenses)
+    )
     if is_crafted:
         _refuse_replaced_canaries(partition)
     facts = _true_facts(dataset, partition)

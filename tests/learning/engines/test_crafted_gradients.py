@@ -1,5 +1,7 @@
 """Canaries whose gradients are crafted, in the steps of clients."""
 
+from math import isfinite
+
 import pytest
 import torch
 
@@ -40,6 +42,7 @@ def trained(
     (result,) = train_cohort(
         MLP, start_of(MLP), pool, [client], recipe, seed=SEED, round=0, engine=engine
     )
+    assert isfinite(result.loss)
     return result.delta
 
 

@@ -29,8 +29,8 @@ class CandidateSettings(Settings):
             are unused records: each is offered to a client, drawn at random, which gets it or
             not by a fair coin, independently of the others and of the split. "labelled" =
             with their own labels, "mislabelled" = with wrong labels, which models memorize
-            better, "crafted" = with gradients of their own coordinates in place of their own:
-            see `core.algorithm.crafted_gradients`.
+            better, "crafted" = with gradients of their own coordinates in place of their own,
+            in arms that add noise: see `core.algorithm.crafted_gradients`.
 
     """
 

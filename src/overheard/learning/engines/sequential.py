@@ -193,18 +193,20 @@ class SequentialTrainer:
     def _with_crafted(
         self, gradients: Tensors, crafted: Weights, share: float, batch: int
     ) -> Tensors:
-        """Return the mean gradient of a batch, given that of the share that are no canaries.
-
-        Without any of these, there is no mean of theirs.
-        """
+        """Return the mean gradient of a batch, given that of the share that are no canaries."""
         return [
-            (one * share if share else torch.zeros_like(one))
-            + crafted[name] * (PLAIN_NORM / batch)
+            one * share + crafted[name] * (PLAIN_NORM / batch)
             for name, one in zip(self._trained_names, gradients, strict=True)
         ]
 
     def _mean_gradient(self, inputs: Tensor, labels: Tensor) -> tuple[Tensors, Tensor]:
-        """Return the gradient of a batch's mean loss, and the sum of its losses."""
+        """Return the gradient of a batch's mean loss, and the sum of its losses.
+
+        Without examples, as in a batch of canaries alone, both are 0.
+        """
+        if not len(labels):
+            zeros = [torch.zeros_like(one) for one in self._parameters]
+            return zeros, torch.zeros((), device=self._job.device)
         recipe = self._job.recipe
         logits = self._model(inputs)
         loss = mean_loss(logits, labels, recipe.loss, recipe.label_smoothing)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -12,13 +12,15 @@ import numpy as np
 import torch
 from scipy.optimize import brentq
 
-from overheard.auditing.simulate import simulate
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
+from overheard.auditing.simulate import build_federation
 from overheard.core.accounting.accountant import gaussian_epsilon
 from overheard.core.defense import Defense
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.canary_directions import CanaryDirections
 from overheard.core.truth import GroundTruth
+from overheard.data.dataset import Dataset
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.iid import Iid
 from overheard.defenses.canary_clients import CanaryClients
@@ -36,6 +38,7 @@ from overheard.epsilon.client_estimate import (
     estimate_client_epsilon,
     expected_interval,
 )
+from overheard.federation.run import run as run_federation
 from overheard.findings.canary_scores import CanaryEvidence, CanaryScores
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
@@ -57,12 +60,12 @@ IDEAL_CANARIES = (10, 30, 100, 1000)
 
 IDEAL_DIMENSION, IDEAL_TRIALS = 10_000, 400
 
-TRIALS, CANARIES, OTHERS, ROUNDS = 60, 100, 100, 5
+TRIALS, CANARIES, OTHERS, ROUNDS = 40, 100, 50, 3
 """Of a federation; the settings of the estimate were chosen with other seeds."""
 
 FIRST_SEED = 500
 
-UTILITY_CANARIES, UTILITY_SEEDS, UTILITY_ROUNDS = (0, 1, 10, 30, 100), 5, 20
+UTILITY_CANARIES, UTILITY_SEEDS, UTILITY_ROUNDS = (0, 1, 10, 50), 5, 10
 
 MECHANISMS: Mapping[type[DpFedavg] | type[LocalDp], tuple[CanaryEvidence, ...]] = {
     DpFedavg: ("all rounds together", "best round"),
@@ -178,12 +181,22 @@ def _simulated(
         yield from _figures(name, words, epsilon, of_evidence, begun)
 
 
+@cache
+def _dataset(resources: Resources) -> Dataset:
+    """Return the data set of all plans, read once."""
+    return load_data(_plan(0, 1, 1, ()), resources)
+
+
 def _train(plan: Plan, run: MeasurementRun) -> tuple[Transcript, GroundTruth, Path]:
     """Train the one run of a plan; return its folder, too, which is to be removed."""
     folder = run.folder / "running"
     remove_folder(folder, inside=run.folder)
     resources = replace(run.resources, workers=1, device="cpu")
-    return (*simulate(plan, arm="canaries", folder=folder, resources=resources), folder)
+    dataset = _dataset(resources)
+    (seed,), arm = plan.seeds, plan.arms[-1]
+    partition = partition_for_plan(plan, dataset, seed)
+    federation = build_federation(plan, arm, seed, partition, dataset, resources)
+    return (*run_federation(federation, folder), folder)
 
 
 def _utility(noise: float, canaries: int, run: MeasurementRun) -> Iterable[ReproducedValue]:

@@ -11,6 +11,7 @@ from overheard_studies.measurements.audits import (
 )
 from overheard_studies.measurements.calibration import calibration
 from overheard_studies.measurements.client_epsilon import client_epsilon
+from overheard_studies.measurements.crafted_canaries import crafted_canaries
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.interval_coverage import label_share_intervals
@@ -38,6 +39,7 @@ PAPER = Paper(
         words(),
         identity(),
         client_epsilon(),
+        crafted_canaries(),
         equal_views(),
         mm_aug(),
         adapters(),
