@@ -13,7 +13,6 @@ from overheard.core.parties import SERVER
 from overheard.disk.bounded_errors import describe_errors
 from overheard.disk.limits import FINDINGS, JSON_BYTE
 from overheard.disk.reading import parse_json, read_small_file
-from overheard.findings.criticism_rows import CriticismRow
 from overheard.findings.document_rows import (
     DocumentPart,
     FindingRow,
@@ -24,7 +23,7 @@ from overheard.findings.document_rows import (
     VerdictRow,
     check_targets,
 )
-from overheard.findings.epsilon_rows import EpsilonRow
+from overheard.findings.epsilon_rows import CriticismRow, EpsilonRow
 from overheard.findings.names import shorten
 from overheard.findings.threat_verdict import NO_LEAK
 

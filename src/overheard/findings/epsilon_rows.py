@@ -1,5 +1,10 @@
-"""The rows of `findings.json` on epsilon: bounds that attacks prove, and verdicts on claims."""
+"""The rows of `findings.json` on differential privacy: epsilon, and faults of mechanisms.
 
+Epsilon has bounds that attacks prove, and verdicts on claims; see `epsilon`. Faults are those
+that the doctor finds; see `doctor.criticism`.
+"""
+
+from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal, final
 
@@ -379,3 +384,49 @@ class EpsilonRow(DocumentPart):
         computed = (self.pld, self.rdp, self.drawn, self.lower)
         if not self.is_recomputed and any(one is not None for one in computed):
             raise ValueError("`is_recomputed` is false, but a recomputed epsilon is stated")
+
+
+CriticismSeverity = Literal["critical", "theoretical", "negligible"]
+"""How much a fault takes away from a claim; see `doctor.criticism.SEVERITIES`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunCriticism:
+    """A fault that a rule of the doctor found in a run; see `doctor.criticism`.
+
+    Args:
+        id: identifier of the rule, such as "noise-repeats".
+        severity: severity of the fault. Only a critical one is an alarm.
+        title: the fault in a few words.
+        what: what is wrong, with the numbers of this run.
+        where: the place.
+        evidence: what was seen there.
+        mend: what to do about it.
+        reference: where the fault is described.
+
+    """
+
+    id: str
+    severity: CriticismSeverity
+    title: str
+    what: str
+    where: str
+    evidence: str
+    mend: str
+    reference: str
+
+
+@final
+class CriticismRow(DocumentPart):
+    """A fault in the differential privacy of an arm; see `RunCriticism`."""
+
+    arm: str
+    id: str
+    severity: CriticismSeverity
+    title: str
+    what: str
+    where: str
+    evidence: str
+    mend: str
+    reference: str

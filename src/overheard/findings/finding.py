@@ -13,7 +13,7 @@ from overheard.core.scorer import Score
 from overheard.core.task import Utility
 from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.control_draws import ControlDraws
-from overheard.findings.criticism_rows import RunCriticism
+from overheard.findings.epsilon_rows import RunCriticism
 from overheard.findings.html import html_table, short_number
 from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem

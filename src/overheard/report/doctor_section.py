@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.audit import Audit
-from overheard.findings.criticism_rows import CriticismRow
+from overheard.findings.epsilon_rows import CriticismRow
 from overheard.findings.names import make_printable
 
 READING = (
