@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
+from overheard.core.custom_code.reference import NO_CODE_VARIABLE
 from overheard.core.mechanism import Mechanism
 from tests.cli.conftest import Command
 
@@ -38,7 +39,7 @@ def test_a_critical_fault_gives_exit_code_1_in_every_format(
         [one for one in found["criticisms"] if one["severity"] == "critical"]
     )
     ids = {one["id"] for one in found["criticisms"]}
-    assert "claim-below-accounting" in ids
+    assert "epsilon-of-one-round" in ids
     results = json.loads(sarif.read_text())["runs"][0]["results"]
     assert {one["ruleId"] for one in results} == ids
     failures = ElementTree.parse(junit).getroot().findall(".//failure")
@@ -51,7 +52,49 @@ def test_a_plan_without_faults_gives_exit_code_0(overheard: Command, plan: Path)
     assert "Faults: 0 critical" in said.out
 
 
-def test_prove_is_for_apps(overheard: Command, plan: Path):
-    said = overheard("doctor", plan, "--prove")
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--prove",), "runs an app"),
+        (("--plan", "other.toml"), "give the folder of one"),
+        (("--client", "app:app"), "belong to --prove"),
+    ],
+)
+def test_refuses_options_of_other_targets(
+    overheard: Command, plan: Path, options: tuple[str, ...], why: str
+):
+    said = overheard("doctor", plan, *options)
     assert said.code == 2
-    assert "runs an app" in " ".join(said.err.split())
+    assert why in " ".join(said.err.split())
+
+
+APP = """
+from opacus import PrivacyEngine
+from flwr.clientapp import ClientApp
+
+app = ClientApp()
+
+@app.train()
+def train(message, context):
+    engine = PrivacyEngine()
+    model, optimizer, loader = engine.make_private(
+        module=make(), optimizer=sgd(), data_loader=data(), noise_multiplier=1.0,
+        max_grad_norm=1.0,
+    )
+    fit(model, optimizer, loader)
+    return reply(model, {"epsilon": engine.get_epsilon(1e-5)})
+"""
+
+
+def test_reads_an_app_and_runs_it_only_on_demand(
+    overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(NO_CODE_VARIABLE, "0")
+    file = tmp_path / "client_app.py"
+    file.write_text(APP)
+    said = overheard("doctor", file, "--json")
+    assert said.code == 1
+    assert "accountant-per-round" in {one["id"] for one in json.loads(said.out)["criticisms"]}
+    refused = overheard("doctor", file, "--prove", "--no-code")
+    assert refused.code == 2
+    assert "--no-code refuses" in " ".join(refused.err.split())

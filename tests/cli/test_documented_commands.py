@@ -51,7 +51,7 @@ NOT_RUN = {
     "overheard audit plans/identity.toml --data DATA": "takes some minutes",
     "overheard audit plan.toml --out audit --mlflow *": "logs to a server that is not there: "
     "tests/tracking logs to local stores",
-    "overheard doctor my_app/client_app.py": "reads an app: tests/doctor/source reads some",
+    "overheard doctor my_app*": "reads or runs an app: tests/doctor reads and runs some",
     "overheard init --from-recording recording*": "needs a recording of another framework: "
     "tests/cli/test_init.py makes one",
     "overheard reproduce *": "takes minutes with --quick and hours without",

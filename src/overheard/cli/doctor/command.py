@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from overheard.cli.exits import UsageError
-from overheard.cli.options import JsonOption, QuietOption
+from overheard.cli.options import JsonOption, NoCodeOption, QuietOption
 from overheard.cli.terminal import escaped_text
 
 if TYPE_CHECKING:  # so that --help need not load torch
@@ -39,6 +39,17 @@ def doctor(
             "The app's code is imported and can do all that you can.",
         ),
     ] = False,
+    client: Annotated[
+        str,
+        typer.Option("--client", help="With --prove: its client, as 'package.module:name'."),
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="With --prove: what makes its model, likewise.")
+    ] = "",
+    loader: Annotated[
+        str,
+        typer.Option("--loader", help="With --prove: what loads a client's data, likewise."),
+    ] = "",
     sarif: Annotated[
         Path | None,
         typer.Option("--sarif", help="Write the faults to this file as SARIF 2.1.0."),
@@ -50,6 +61,7 @@ def doctor(
         ),
     ] = None,
     json: JsonOption = False,
+    _no_code: NoCodeOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Say what is wrong with the differential privacy of a run, with evidence.
@@ -73,12 +85,22 @@ def doctor(
       overheard doctor recordings/march
       overheard doctor recordings/march --plan plan.toml --json
       overheard doctor my_app/client_app.py --sarif doctor.sarif
+      overheard doctor my_app --prove
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.disk.writing import write_text
     from overheard.doctor.diagnosis_formats import as_json, as_junit, as_sarif
 
-    found = _diagnose(target, plan, prove=prove)
+    if not prove and (client or model or loader):
+        raise UsageError("--client, --model and --loader belong to --prove.")
+    if _is_stated(target):
+        if prove:
+            raise UsageError("--prove runs an app: give its folder or its .py file.")
+        found = _diagnose_stated(target, plan)
+    else:
+        if plan is not None:
+            raise UsageError("--plan states more of a recording: give the folder of one.")
+        found = _diagnose_app(target, (client, model, loader) if prove else None)
     code = 1 if found.alarms else 0
     for file, text in (
         (sarif, None if sarif is None else as_sarif(found, str(target))),
@@ -93,41 +115,54 @@ def doctor(
     raise typer.Exit(code)
 
 
-def _diagnose(target: Path, plan: Path | None, *, prove: bool) -> "Diagnosis":
-    """Look at what the target is."""
+def _is_stated(target: Path) -> bool:
+    """Return whether a target is a plan or a recording, and not an app."""
     from overheard.archive.layout import manifest_path, path_exists, transcript_folder
 
-    if target.suffix == ".toml":
-        from overheard.auditing.doctor_targets import plan_evidence
-        from overheard.cli.plan_code import print_code
-        from overheard.doctor.recorded.diagnose import diagnose_runs
-        from overheard.plans.plan import read_plan
+    is_plan = target.suffix == ".toml"
+    return is_plan or (
+        target.is_dir() and path_exists(manifest_path(transcript_folder(target)))
+    )
 
-        _refuse_options(plan is not None, prove)
-        read = read_plan(target)
-        print_code(read, Console(stderr=True))
-        return diagnose_runs(plan_evidence(read))
-    if target.is_dir() and path_exists(manifest_path(transcript_folder(target))):
-        from overheard.auditing.doctor_targets import recording_evidence
-        from overheard.doctor.recorded.diagnose import diagnose_runs
-        from overheard.plans.plan import read_plan
 
-        _refuse_options(is_plan_given=False, prove=prove)
+def _diagnose_stated(target: Path, plan: Path | None) -> "Diagnosis":
+    """Look at a plan or a recording."""
+    from overheard.auditing.doctor_targets import plan_evidence, recording_evidence
+    from overheard.cli.plan_code import print_code
+    from overheard.doctor.recorded.diagnose import diagnose_runs
+    from overheard.plans.plan import read_plan
+
+    if target.suffix != ".toml":
         stated = None if plan is None else read_plan(plan)
         return diagnose_runs([recording_evidence(target, stated)])
+    if plan is not None:
+        raise UsageError("--plan states more of a recording: give the folder of one.")
+    read = read_plan(target)
+    print_code(read, Console(stderr=True))
+    return diagnose_runs(plan_evidence(read))
+
+
+def _diagnose_app(target: Path, proven: tuple[str, str, str] | None) -> "Diagnosis":
+    """Look at the source of an app.
+
+    Args:
+        target: its folder, or a file.
+        proven: names of client, model and loader, to prove it as well; None = do not run it.
+
+    """
+    from overheard.doctor.criticism import join_diagnoses
     from overheard.doctor.source.diagnose import diagnose_source
 
-    _refuse_options(plan is not None, prove=False)
-    if prove:
-        raise UsageError("--prove is not built yet.")
-    return diagnose_source(target)
+    found = diagnose_source(target)
+    if proven is None:
+        return found
+    from overheard.doctor.replay.app import describe_code, find_code, prove_app
 
-
-def _refuse_options(is_plan_given: bool, prove: bool) -> None:
-    if is_plan_given:
-        raise UsageError("--plan states more of a recording: give the folder of one.")
-    if prove:
-        raise UsageError("--prove runs an app: give its folder or its .py file.")
+    client, model, loader = proven
+    code = find_code(target, model=model, data=loader, client=client)
+    console = Console(stderr=True, highlight=False)
+    console.print(escaped_text(describe_code(code)), soft_wrap=True)
+    return join_diagnoses([found, prove_app(code)])
 
 
 def print_diagnosis(found: "Diagnosis", console: Console) -> None:
