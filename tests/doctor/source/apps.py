@@ -241,18 +241,6 @@ def local(arguments: str) -> Files:
     }
 
 
-HAND_ACCOUNTED = """
-import dp_accounting
-import jax_privacy
-from torch.utils.data import DataLoader
-
-def train(data, loss):
-    loader = {loader}
-    gradient = jax_privacy.clipped_grad(loss, l2_clip_norm=1.0)
-    event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
-    return dp_accounting.SelfComposedDpEvent(event, 100)
-"""
-
 PAIRS: Mapping[str, Pair] = {
     "accountant-per-round": Pair(
         fresh("epsilon = engine.get_epsilon(1e-5)\n    print(epsilon)", ""),
@@ -334,3 +322,120 @@ PAIRS: Mapping[str, Pair] = {
     ),
     "classical-gaussian": Pair(local("CLIP, CLIP, 10.0, 1e-5"), local("CLIP, CLIP, 1.0, 1e-5")),
 }
+
+KEPT_CLIENT = """
+import flwr as fl
+import torch
+from flwr.client import NumPyClient
+from flwr.clientapp import ClientApp
+from opacus import PrivacyEngine
+
+class Client(NumPyClient):
+    def __init__(self, net):
+        self.engine = PrivacyEngine()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.net, self.optimizer, self.loader = self.engine.make_private(
+            module=net, optimizer=optimizer, data_loader=train_data, noise_multiplier=0.4
+        )
+
+    def fit(self, parameters, config):
+        for x, y in self.loader:
+            self.net(x, y).backward()
+            self.optimizer.step()
+        epsilon = self.engine.get_epsilon(delta=1e-5)
+        return self.get_parameters({}), len(self.loader), {"epsilon": epsilon}
+
+    def evaluate(self, parameters, config):
+        return test(self.net, test_data), len(test_data), {}
+
+def client_fn(context):
+    return Client(Net()).to_client()
+
+app = ClientApp(client_fn=client_fn)
+if __name__ == "__main__":
+    fl.client.start_client(server_address="127.0.0.1:8080", client=Client(Net()).to_client())
+"""
+INSTANCE_LEVEL = """
+import flwr as fl
+import torch
+from fl4health.clients.instance_level_dp_client import InstanceLevelDpClient
+
+class Client(InstanceLevelDpClient):
+    def get_model(self, config):
+        return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8))
+
+    def get_optimizer(self, config):
+        return torch.optim.SGD(self.model.parameters(), lr=0.001)
+
+if __name__ == "__main__":
+    fl.client.start_client(server_address="0.0.0.0:8080", client=Client("data").to_client())
+"""
+RECIPE = """
+import nvflare.client as flare
+from nvflare.client.tracking import SummaryWriter
+from opacus import PrivacyEngine
+from torch.utils.data import DataLoader
+
+def main(net, optimizer, data, epochs):
+    loader, test = DataLoader(data, shuffle=True), DataLoader("test")
+    flare.init()
+    writer = SummaryWriter()
+    engine = None
+    while flare.is_running():
+        received = flare.receive()
+        if received.current_round == 0:
+            engine = PrivacyEngine()
+            net, optimizer, loader = engine.make_private_with_epsilon(
+                module=net,
+                optimizer=optimizer,
+                data_loader=loader,
+                epochs=epochs * received.total_rounds,
+                target_epsilon=1.0,
+                target_delta=1e-5,
+                max_grad_norm=1.0,
+            )
+        for x, y in loader:
+            loss = net(x, y)
+            loss.backward()
+            optimizer.step()
+        epsilon = engine.get_epsilon(1e-5)
+        writer.add_scalar(tag="epsilon", scalar=epsilon, global_step=received.current_round)
+        score = sum(net(x, y) for x, y in test)
+        flare.send(flare.FLModel(params=net.state_dict(), metrics={"accuracy": score}))
+"""
+JAX_CLIENT = """
+import os
+import dp_accounting
+import jax
+import jax_privacy
+from flwr.app import Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from jax_privacy import batch_selection, noise_addition
+
+app = ClientApp()
+SEED = int.from_bytes(os.urandom(4), "big")
+
+@app.train()
+def answer(msg, context):
+    gradient = jax_privacy.clipped_grad(loss, l2_clip_norm=1.0, batch_argnums=(1, 2))
+    privatizer = noise_addition.gaussian_privatizer(stddev=1.2, prng_key=jax.random.key(SEED))
+    for rows in batch_selection.CyclicPoissonSampling(sampling_prob=0.01).batch_iterator(1000):
+        clipped = gradient(parameters, features[rows], labels[rows])
+        mean = jax.tree.map(lambda one: one / 10, clipped)
+        noisy, state = privatizer.update(mean, state)
+    return Message(content=RecordDict({"metrics": MetricRecord({"num-examples": 1})}))
+
+def spent(rounds):
+    event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.2))
+    return dp_accounting.SelfComposedDpEvent(event, rounds * 100)
+"""
+
+GOOD: Mapping[str, Files] = {
+    "Flower, e2e-opacus": {"client.py": KEPT_CLIENT},
+    "FL4Health, instance level": {"client.py": INSTANCE_LEVEL},
+    "Flower, wrapper with equal counts": wrapped(count="1"),
+    "Flower, LocalDpMod": local("CLIP, CLIP, 1.0, 1e-5"),
+    "NVFlare, hello-dp without its metrics of training records": {"client.py": RECIPE},
+    "JAX Privacy": {"client.py": JAX_CLIENT},
+}
+"""The apps, fixed beforehand, on which no rule may be critical."""

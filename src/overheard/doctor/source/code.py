@@ -15,6 +15,9 @@ DEPTH = 12
 MOST_STEPS = 4000
 """Expressions that are followed from one value to its sources."""
 
+MOST_BINDINGS = 50
+"""Values of one name in one function, and classes above a class, that are followed."""
+
 MOST_FRAMES = 8
 """Calls within calls that are followed."""
 
@@ -217,7 +220,8 @@ class AppCode:
                 match target:
                     case ast.Name(id=name):
                         scope = file.tree if name in shared else function.node
-                        self._bindings.setdefault((scope, name), []).append(binding)
+                        found = self._bindings.setdefault((scope, name), [])
+                        found += [binding] if len(found) < MOST_BINDINGS else []
                     case ast.Attribute(value=ast.Name(id="self"), attr=name):
                         self._attributes[name].append((function, binding))
 
@@ -244,7 +248,7 @@ class AppCode:
     def bases(self, file: AppFile, node: ast.ClassDef) -> set[str]:
         """Return the dotted names of all classes that a class derives from."""
         found, pending = set[str](), [(file, node)]
-        while pending:
+        while pending and len(found) < MOST_BINDINGS:
             at, one = pending.pop()
             for base in one.bases:
                 name = self._name(base, at)
@@ -319,7 +323,7 @@ class AppCode:
     def method(self, owner: ast.ClassDef, name: str) -> Function | None:
         """Return a method of a class, or of the classes of the app that it derives from."""
         pending, seen = [owner], set[ast.ClassDef]()
-        while pending:
+        while pending and len(seen) < MOST_BINDINGS:
             one = pending.pop(0)
             if one in seen:
                 continue

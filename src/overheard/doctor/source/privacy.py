@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, final
 
 from overheard.doctor.source.code import (
@@ -17,7 +17,7 @@ from overheard.doctor.source.code import (
     keyword,
 )
 
-MOST_FOLLOWED = 300
+MOST_FOLLOWED = 100
 """The most draws of noise, and the most values that are sent, that are looked at."""
 
 Kind = Literal["dp_sgd", "central", "local", "accounting", "own noise"]
@@ -171,10 +171,11 @@ class PrivateApp:
             library = self._library(site)
             if library is None or not _speaks_of_privacy(site.function):
                 continue
-            added = list(self._added_to(site))
-            if added:
+            added = self._added_to(site)
+            first = next(added, None)
+            if first is not None:
                 on_gradient = takes_gradients(self.code, site.function) and any(
-                    "grad" in one for one in added
+                    "grad" in one for one in chain([first], added)
                 )
                 yield Draw(site.call, site.function, library, on_gradient)
 
@@ -205,21 +206,15 @@ class PrivateApp:
                 yield self.code.place(outer, site.function).code
             if isinstance(outer, ast.Assign):
                 names |= {one for target in outer.targets for one in _names(target)}
-        nodes = list(ast.walk(site.function.node))
+        flows = _name_flows(site.function)
         while grown:
             grown = False
-            for node in nodes:
-                match node:
-                    case (
-                        ast.Assign(targets=[target], value=value)
-                        | ast.comprehension(target=target, iter=value)
-                    ):
-                        new = set(_names(target)) - names
-                        if new and names & set(_names(value)):
-                            names |= new
-                            grown = True
-        for node in nodes:
-            if _is_sum(node) and names & set(_names(node)):
+            for targets, values in flows:
+                if names & values and not targets <= names:
+                    names |= targets
+                    grown = True
+        for node, values in _sums(site.function):
+            if names & values:
                 yield self.code.place(node, site.function).code
 
     def values(self, node: ast.AST, function: Function) -> Iterator[ast.AST]:
@@ -450,6 +445,27 @@ def _speaks_of_privacy(function: Function) -> bool:
     }
     lower = {word.lower() for word in words}
     return bool(lower & _WORDS) or bool(lower & _CLIP_WORDS and lower & _NOISE_WORDS)
+
+
+@lru_cache(maxsize=64)
+def _name_flows(function: Function) -> Sequence[tuple[frozenset[str], frozenset[str]]]:
+    """Return the names that each statement of a function binds, with those that it reads."""
+    found = list[tuple[frozenset[str], frozenset[str]]]()
+    for node in ast.walk(function.node):
+        match node:
+            case (
+                ast.Assign(targets=[target], value=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                found.append((frozenset(_names(target)), frozenset(_names(value))))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _sums(function: Function) -> Sequence[tuple[ast.AST, frozenset[str]]]:
+    """Return the sums in a function, with the names in each."""
+    nodes = filter(_is_sum, ast.walk(function.node))
+    return [(one, frozenset(_names(one))) for one in nodes]
 
 
 def _names(node: ast.AST) -> Iterator[str]:

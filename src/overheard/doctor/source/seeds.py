@@ -4,10 +4,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, final
 
 from overheard.doctor.source.code import CallSite, Flow, Function, keyword
-from overheard.doctor.source.privacy import PrivateApp
+from overheard.doctor.source.privacy import MOST_FOLLOWED, PrivateApp
+
+MOST_SEEDS = 5
+"""The most seeds of one generator that are looked at."""
 
 Origin = Literal["constant", "identity", "message", "unknown"]
 """A constant; the client's name or the number of the round; a message of the server."""
@@ -63,8 +67,8 @@ class _Source:
 
 def seeded_noise(app: PrivateApp) -> Iterator[SeededNoise]:
     """Yield noise from generators that are seeded in a known way."""
-    for source in _sources(app):
-        for seeding in _seedings(app, source):
+    for source in islice(_sources(app), MOST_FOLLOWED):
+        for seeding in islice(_seedings(app, source), MOST_SEEDS):
             origin = origin_of(app, seeding)
             yield SeededNoise(
                 source.noise,
