@@ -1,8 +1,11 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from overheard.core.errors import PlanError
 from overheard.doctor.criticism import Diagnosis
+from overheard.doctor.replay.app import describe_code, find_code, prove_app
 from overheard.doctor.replay.clients import Code
 from overheard.doctor.replay.prove import prove_here
 
@@ -69,3 +72,30 @@ def test_finds_each_kind_of_fault(fault: str):
 @pytest.mark.parametrize("fault", MORE_FAULTS)
 def test_finds_more_faults(fault: str):
     assert MORE_FAULTS[fault] in critical(prove("trainers:train", fault=fault))
+
+
+def test_an_optimizer_with_the_steps_of_opacus_has_no_critical_fault():
+    found = prove("optimizers:train")
+    assert critical(found) == set()
+    assert found.unseen == ()
+
+
+def test_an_app_of_flower_runs_in_a_process_of_its_own_once_this_was_said():
+    code = find_code(HERE / "flower_app")
+    assert "clients.message_api:app" in describe_code(code)
+    found = prove_app(replace(code, config={**code.config, "sends-loss": True}))
+    assert critical(found) == {"metrics"}
+    assert [one.rule.id for one in found.unseen] == ["proof-batch-sizes"]
+    assert "core seconds" in found.notes[0]
+
+
+@pytest.mark.nightly
+def test_a_client_function_of_flower_with_noise_of_numpy_has_no_critical_fault():
+    code = find_code(HERE / "flower_app", client="clients.numpy_client:app")
+    assert critical(prove_app(code)) == set()
+
+
+def test_no_code_runs_if_it_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OVERHEARD_NO_CODE", "1")
+    with pytest.raises(PlanError, match="--no-code"):
+        prove_app(find_code(HERE / "flower_app"))

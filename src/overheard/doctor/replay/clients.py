@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from overheard.core.custom_code.reference import import_reference
 from overheard.core.errors import PlanError
 from overheard.doctor.replay.records import RecordReplacer
+from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim, read_settings
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Value = Array | float | str
@@ -219,8 +220,17 @@ def _modules_in(folder: Path) -> list[str]:
     return [
         name
         for name, module in list(sys.modules.items())
-        if str(getattr(module, "__file__", None) or "").startswith(places)
+        if isinstance(module, ModuleType)
+        and str(vars(module).get("__file__") or "").startswith(places)
     ]
+
+
+def claim_of_modules(folder: Path) -> StatedClaim:
+    """Return the clip and the noise multiplier that constants of imported modules state."""
+    claim = NOTHING_STATED
+    for name in _modules_in(folder):
+        claim = claim.filled(read_settings(vars(sys.modules[name]), f"constants of {name}"))
+    return claim
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def find_rows(run: Run, other: Run) -> FoundRows:
                 others = (
                     others or f"round {message + 1}, pass {at + 1}: {count} of {len(first)}"
                 )
-            if count:
+            if count and (one.is_training[at] or not any(one.is_training)):
                 rows[at] = differs.nonzero().flatten().tolist()
         is_whole &= len(one.inputs) == len(two.inputs)
         found.append(rows)
@@ -210,6 +210,7 @@ def _step(
         in_noise += square / max(std, 1e-300) ** 2
         # Noise that comes with its mean is the difference of two floats.
         rounding = 1e-3 * float(one.noise.abs().max()) + 1e-6 * float(two.inputs.abs().max())
+        same &= one.std == two.std or abs((one.std or 0) - (two.std or 0)) <= EXACT * std
         same &= float((one.noise - two.noise).abs().max()) <= rounding or not finite
     return StepDifference(
         round,

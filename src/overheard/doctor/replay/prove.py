@@ -11,7 +11,7 @@ from overheard.doctor.replay.judgement import Evidence, Relation, judge
 from overheard.doctor.replay.records import RecordKind, Replacement
 from overheard.doctor.replay.runs import ROUNDS, Run, RunPlan, run_client
 from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim, read_settings
-from overheard.doctor.replay.trace import Intervention
+from overheard.doctor.replay.trace import Intervention, Number
 
 STRONG = 1e6
 """What gradients of the probing record are multiplied by."""
@@ -203,8 +203,12 @@ def _changed_numbers(base: Run, others: list[Run], message: int) -> dict[int, fl
         for at, one in enumerate(numbers)
         for other in others
         if message < len(other.traces) and len(other.traces[message].numbers) == len(numbers)
-        if other.traces[message].numbers[at].value != one.value
+        if _depends(one, other.traces[message].numbers[at])
     }
+
+
+def _depends(number: Number, other: Number) -> bool:
+    return number.value != other.value or number.compared != other.compared
 
 
 def _forced_number(value: float, direction: int) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Literal, final
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 RecordKind = Literal["neutral", "far", "huge", "non-finite"]
@@ -196,6 +197,7 @@ class _ReplacedDataset(Dataset[Any]):
 
     def __init__(self, whole: Any, replacement: Replacement) -> None:
         self._whole, self._replacement = whole, replacement
+        self._record: list[Any] = []
 
     def __len__(self) -> int:
         return len(self._whole)
@@ -213,7 +215,10 @@ class _ReplacedDataset(Dataset[Any]):
         own = whole[int(index)]
         if int(index) % len(whole) != at:
             return own
-        return self._changed(own, at)
+        if not self._record:
+            with _disable_current_modes():
+                self._record.append(self._changed(own, at))
+        return self._record[0]
 
     def _changed(self, own: Any, at: int) -> Any:
         if isinstance(own, dict):
@@ -251,7 +256,9 @@ class RecordReplacer:
 
     def replaced(self, data: Any) -> Any:
         """Return data in which the record is replaced."""
-        changed, records = replace_record(data, self._replacement)
+        # What this computes is not the client's.
+        with _disable_current_modes():
+            changed, records = replace_record(data, self._replacement)
         if records < 2:
             return data
         self.records = self.records or records

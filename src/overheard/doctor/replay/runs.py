@@ -21,6 +21,7 @@ from overheard.doctor.replay.clients import (
     PlainClient,
     TestedClient,
     Value,
+    claim_of_modules,
     flatten_reply,
     new_modules,
 )
@@ -101,7 +102,7 @@ def run_client(code: Code, plan: RunPlan, past: Run | None = None) -> Run:
         # The user's own code may fail in any way.
         except Exception as error:
             run.failure = describe_failure(error)
-    run.records, run.claim = records.records, recorder.claim
+    run.records, run.claim = records.records, recorder.claim.filled(run.claim)
     run.seconds = time.process_time() - begun
     return run
 
@@ -123,6 +124,7 @@ def _start(
         if message == 0:
             client = _open_client(code)
             client.start(run.plan.client, records)
+            run.claim = claim_of_modules(code.folder)
             weights = client.start_weights()
             counts = [one.numel() for one in weights]
             trained = [one.numel() for one in weights if one.requires_grad] or counts

@@ -19,6 +19,8 @@ from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim, re
 _LIBRARIES = tuple(str(Path(one).parent) for one in (torch.__file__, __file__))
 
 _ADDING = frozenset({"add", "add_", "sub", "sub_", "rsub", "_foreach_add", "_foreach_add_"})
+_COMPARING = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf"})
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
 _OVERWRITING = frozenset({"copy_", "zero_", "fill_"})
 _MIXING = frozenset({"mul", "mul_", "div", "div_", "where", "masked_fill", "masked_fill_"})
 
@@ -54,11 +56,13 @@ class Number:
     Args:
         value: the number.
         place: the line of code, in words.
+        compared: of a truth value, the numbers whose comparison gave it.
 
     """
 
     value: float
     place: str
+    compared: tuple[float, ...] = ()
 
 
 @final
@@ -71,6 +75,7 @@ class Trace:
         events: additions of noise in order.
         inputs: what the model was given in each pass, one row a record.
         groups: the step after each pass of the model.
+        is_training: whether gradients can be computed of each pass.
         numbers: numbers that left torch in order.
         divergence: where a replay first did something else than the past; "" = nowhere.
         is_scaled: whether gradients of the record could be scaled in each pass.
@@ -81,6 +86,7 @@ class Trace:
     events: list[NoiseEvent] = field(default_factory=list)
     inputs: list[Tensor] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
+    is_training: list[bool] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     divergence: str = ""
     is_scaled: bool = True
@@ -128,6 +134,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.sizes, self.total = sizes, total
         self.claim: StatedClaim = NOTHING_STATED
         self._noise = dict[int, tuple[Tensor, float | None]]()
+        self._zeros = dict[int, Tensor]()
+        # The tensors are kept, so that no other ones get their addresses.
+        self._compared = dict[int, tuple[Tensor, tuple[float, ...]]]()
         self._depth = 0
         self.begin(Trace(), None, Intervention())
 
@@ -149,13 +158,22 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if torch.Tag.nondeterministic_seeded in func.tags:
             return self._draw(name, func, args, kwargs)
         if name == "_local_scalar_dense":
-            return self._number(func(*args, **kwargs))
-        if not self._noise:
-            return func(*args, **kwargs)
-        if name in _ADDING:
+            return self._number(args[0], func(*args, **kwargs))
+        if name in _ZEROS:
+            out = func(*args, **kwargs)
+            self._zeros[_address(out)] = out
+            return out
+        if self._noise and name in _ADDING:
             return self._add(name, func, args, kwargs)
         out = func(*args, **kwargs)
-        self._follow(name, args, kwargs, out)
+        if name in _COMPARING and out.numel() == 1:
+            numbers = tuple(float(one) for one in _tensors((*args,)) if one.numel() == 1)
+            self._compared[_address(out)] = (out, numbers)
+        if name.endswith("_"):
+            for one in _tensors(args[0]):
+                self._zeros.pop(_address(one), None)
+        if self._noise:
+            self._follow(name, args, kwargs, out)
         return out
 
     # -- random draws ---------------------------------------------------------------------
@@ -165,16 +183,19 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         mean = args[0] if name == "normal" and args and isinstance(args[0], Tensor) else None
         out = func(*args, **kwargs)
+        if mean is not None and mean.shape == out.shape and bool((mean != 0).any()):
+            # The noise is repeated, and not its sum with a mean that may depend on the record.
+            noise = out - mean
+            self._replay_draw(name, noise)
+            out.copy_(mean + noise)
+            std = _stated_std(name, args, kwargs)
+            is_sum = out.numel() in self.sizes
+            return self._event(mean.clone(), noise, std, out) if is_sum else out
         for one in _tensors(out):
             self._replay_draw(name, one)
         if not (name.startswith(("normal", "randn")) and isinstance(out, Tensor)):
             return out
         std = _stated_std(name, args, kwargs)
-        if mean is not None and mean.numel() == out.numel() and bool((mean != 0).any()):
-            if out.numel() in self.sizes:
-                noise = out - mean
-                return self._event(mean.clone(), noise, std, out)
-            return out
         self._mark(out, std)
         return out
 
@@ -236,14 +257,19 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name.startswith("_foreach"):
             return self._add_lists(func, args, kwargs)
         one, two = self._is_noise(first), self._is_noise(second)
+        other = second if one else first
+        was_zero = isinstance(other, Tensor) and _address(other) in self._zeros
+        if isinstance(first, Tensor) and name.endswith("_"):
+            self._zeros.pop(_address(first), None)
         alpha = float(kwargs.get("alpha", 1))
         if not one and not two:
             return func(*args, **kwargs)
-        other = second if one else first
-        if (one and two) or _is_number(other, second if two else first):
-            out = func(*args, **kwargs)
+        if (one and two) or was_zero or _is_number(other, second if two else first):
             stds = [self._std(x) for x, is_noise in ((first, one), (second, two)) if is_noise]
-            self._mark(out, _sum_std(stds, alpha) if one and two else None)
+            out = func(*args, **kwargs)
+            is_same = was_zero and alpha == 1
+            std = _sum_std(stds, alpha) if one and two else stds[0] if is_same else None
+            self._mark(out, std)
             return out
         signs = {"sub": (1.0, -alpha), "rsub": (-alpha, 1.0)}
         scales = signs.get(name.rstrip("_"), (1.0, alpha))
@@ -311,12 +337,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # -- numbers and passes ---------------------------------------------------------------
 
-    def _number(self, value: Any) -> Any:
+    def _number(self, tensor: Tensor, value: Any) -> Any:
         at = len(self.trace.numbers)
         changed = self._change.numbers.get(at)
         if changed is not None:
             value = type(value)(changed)
-        self.trace.numbers.append(Number(float(value), _place()))
+        _, compared = self._compared.get(_address(tensor), (tensor, ()))
+        self.trace.numbers.append(Number(float(value), _place(), compared))
         return value
 
     def before_pass(self, module: nn.Module, args: Any) -> None:
@@ -342,6 +369,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             physical = _unwrapped(given)
             trace.inputs.append(physical.detach().clone())
         trace.groups.append(self._group)
+        outputs = [one for one in tree_leaves(out) if isinstance(one, Tensor)]
+        in_vmap = physical is not given
+        trace.is_training.append(in_vmap or any(one.requires_grad for one in outputs))
         rows = self._change.rows.get(at)
         if rows is None or self._change.factor == 1:
             return None
