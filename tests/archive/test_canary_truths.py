@@ -89,14 +89,23 @@ def other_truths(truth: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
         yield truth | {"members": members | {name: []}}
     for digest in DIGESTS:
         yield truth | {"canaries": digest}
+        yield truth | {"bound": digest}
+    for indices in INDICES:
+        yield truth | {"offered": truth["offered"] | {"client/1": indices}}
+    yield truth | {"offered": members}
+    yield truth | {"offered": {}}
     # One canary of two clients, and of all.
     yield truth | {"members": members | {"client/1": first}}
     yield truth | {"members": {who: [3] for who in members}}
     # One client has the canaries of two, two have those of one, and all have others.
     yield truth | {"members": {"client/0": [*first, *second]}}
     yield truth | {"members": {"client/0": first[:2], "client/1": first[2:]}}
-    reverse = [*members.values()][::-1]
-    yield truth | {"members": dict(zip(members, reverse, strict=True))}
+    reverse = {
+        key: dict(zip(members, [*truth[key].values()][::-1], strict=True))
+        for key in ("members", "offered")
+    }
+    yield truth | {"members": reverse["members"]}
+    yield truth | reverse
     # Counts of all clients, of one of them twice, and of an unknown party.
     every = [{"round": 0, "party": who, "labels": [1, 2, 3]} for who in members]
     stranger = {"round": 0, "party": "nobody", "labels": [1, 1, 1]}
@@ -145,8 +154,9 @@ def test_a_damaged_truth_of_canaries_is_audited_or_refused(tmp_path: Path) -> No
     for other in others:
         path.write_text(json.dumps(other))
         read += not is_refused(run, out)
-    # Clients in reverse order, counts of all clients, and no members at all.
-    assert read == 3
+    # Clients in reverse order, counts of all clients, no members at all, no statement of how
+    # epsilon is bounded, and three digests of another one.
+    assert read == 7
     for change in documents(intact, JSON):
         if change.kind != "many names":
             path.write_bytes(intact)

@@ -97,7 +97,7 @@ class SampledFamily:
     @property
     def resolution(self) -> float:
         """Coarse, as the privacy losses of each strength take a tenth of a second."""
-        return 0.005
+        return 0.01
 
     def inverse_power(self, strength: float) -> InversePower:
         """Return the curve by the privacy losses, rounded up.
@@ -117,7 +117,7 @@ class SampledFamily:
         return PoissonNoise(1 / strength, noise.rate, noise.draws, noise.relation)
 
 
-PROFILE_POINTS = 200
+PROFILE_POINTS = 120
 """Points of epsilon at which the delta of sampled noise is computed. Fewer give a lower curve,
 which is refuted less often."""
 
