@@ -26,6 +26,7 @@ def arm_evidence(
         run: over which they are composed.
 
     """
+    sizes = plan.data.examples
     return RunEvidence(
         f"arm {arm.name!r}",
         _mechanisms(defenses),
@@ -33,6 +34,7 @@ def arm_evidence(
         clients=plan.data.clients,
         recipe=plan.training.recipe,
         algorithm=repr(arm.algorithm or plan.training.algorithm),
+        examples=sizes[0] if isinstance(sizes, tuple) else sizes,
     )
 
 

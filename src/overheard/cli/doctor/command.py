@@ -173,7 +173,7 @@ def print_diagnosis(found: "Diagnosis", console: Console) -> None:
         rule = one.rule
         head = escaped_text(f"{rule.severity}: {rule.title}")
         head.stylize(STYLES[rule.severity])
-        console.print(head.append_text(escaped_text(f" [{rule.id}]")))
+        console.print(head.append_text(escaped_text(f" [{rule.id}]")), soft_wrap=True)
         for name, text in (
             ("where", one.where),
             ("what", one.what),

@@ -28,7 +28,7 @@ def diagnose_runs(runs: Iterable[RunEvidence]) -> Diagnosis:
 def diagnose_run(run: RunEvidence) -> Diagnosis:
     """Apply every rule to a run, and say who is protected from whom."""
     found = join_diagnoses(_diagnose(run, rule) for rule in run_rules())
-    return replace(found, notes=protection_notes(run))
+    return replace(found, notes=tuple(f"{run.place}: {one}" for one in protection_notes(run)))
 
 
 def _diagnose(run: RunEvidence, rule: RunRule) -> Diagnosis:
