@@ -19,6 +19,23 @@ STYLES: "dict[Severity, str]" = {
     "negligible": "dim",
 }
 
+ClientOption = Annotated[
+    str, typer.Option("--client", help="With --prove: its client, as 'package.module:name'.")
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", help="With --prove: what makes its model, likewise.")
+]
+LoaderOption = Annotated[
+    str, typer.Option("--loader", help="With --prove: what loads a client's data, likewise.")
+]
+SarifOption = Annotated[
+    Path | None, typer.Option("--sarif", help="Write the faults to this file as SARIF 2.1.0.")
+]
+JunitOption = Annotated[
+    Path | None,
+    typer.Option("--junit", help="Write the result of each rule to this file as JUnit XML."),
+]
+
 
 def doctor(
     target: Annotated[
@@ -39,27 +56,11 @@ def doctor(
             "The app's code is imported and can do all that you can.",
         ),
     ] = False,
-    client: Annotated[
-        str,
-        typer.Option("--client", help="With --prove: its client, as 'package.module:name'."),
-    ] = "",
-    model: Annotated[
-        str, typer.Option("--model", help="With --prove: what makes its model, likewise.")
-    ] = "",
-    loader: Annotated[
-        str,
-        typer.Option("--loader", help="With --prove: what loads a client's data, likewise."),
-    ] = "",
-    sarif: Annotated[
-        Path | None,
-        typer.Option("--sarif", help="Write the faults to this file as SARIF 2.1.0."),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option(
-            "--junit", help="Write the result of each rule to this file as JUnit XML."
-        ),
-    ] = None,
+    client: ClientOption = "",
+    model: ModelOption = "",
+    loader: LoaderOption = "",
+    sarif: SarifOption = None,
+    junit: JunitOption = None,
     json: JsonOption = False,
     _no_code: NoCodeOption = False,
     quiet: QuietOption = False,

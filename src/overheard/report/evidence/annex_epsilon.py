@@ -10,6 +10,7 @@ from overheard.findings.document import FindingsDocument
 from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
+from overheard.report.doctor_section import doctor_blocks
 from overheard.report.evidence.annex_section import (
     AnnexSection,
     limited_table,
@@ -64,7 +65,7 @@ def mechanism_sentences(rows: Iterable[EpsilonRow]) -> tuple[str, ...]:
 
 
 def epsilon_section(findings: FindingsDocument) -> AnnexSection:
-    """Return a table with a row for each mechanism and group of observers."""
+    """Return the doctor's faults, and a row for each mechanism and group of observers."""
     title = "Differential privacy"
     # A recording may state the same defense twice, with equal rows.
     rows = [_row(one) for one in dict.fromkeys(findings.epsilon)]
@@ -83,7 +84,8 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
         "all rows together if it is from canaries, else in each row. "
         "A small lower bound is no proof of privacy."
     )
-    return AnnexSection(title, (SectionBlock("", (reading,), (table,)),))
+    faults = doctor_blocks(findings.doctor)
+    return AnnexSection(title, (*faults, SectionBlock("", (reading,), (table,))))
 
 
 def _row(row: EpsilonRow) -> tuple[str, ...]:
