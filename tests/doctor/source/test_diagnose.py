@@ -51,3 +51,13 @@ def test_a_folder_without_python_is_refused(tmp_path: Path) -> None:
 def test_names_of_rules_are_those_of_their_files() -> None:
     for rule in source_rules():
         assert type(rule).__module__.endswith(rule.name.replace("-", "_"))
+
+
+def test_a_folder_may_have_the_name_of_a_library_or_import_itself(tmp_path: Path) -> None:
+    for name in ("opacus", "app"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "client.py").write_text(f"from {name}.engines import engine\n")
+        (folder / "engines.py").write_text(PRIVATE)
+        found = diagnose_source(folder)
+        assert [one.rule.id for one in found.criticisms] == ["insecure-generator"]

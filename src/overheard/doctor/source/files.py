@@ -83,8 +83,8 @@ def read_app_files(path: Path) -> AppFiles:
         )
     files, unread, size = list[AppFile](), list[str](), 0
     # An app may import itself by the name of its folder, as run from the folder above.
-    own = folder.resolve().name
-    own = "" if (folder / own).exists() else f"{own}."
+    own = f"{folder.resolve().name}."
+    inside = {one.relative_to(folder).parts[0].removesuffix(".py") for one in paths}
     for one in paths:
         relative = one.relative_to(folder)
         try:
@@ -95,7 +95,7 @@ def read_app_files(path: Path) -> AppFiles:
         size += len(text)
         refuse_large(f"{path}: the source code", size, PlanError, part=SOURCE_FILES)
         try:
-            files.append(_parse(text, relative, own))
+            files.append(_parse(text, relative, own, inside))
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
             unread.append(f"{relative}{line} is no Python that can be read: {error.msg}")
@@ -111,7 +111,7 @@ def _source_paths(folder: Path) -> Iterator[Path]:
                 yield place / name
 
 
-def _parse(text: str, relative: Path, own: str) -> AppFile:
+def _parse(text: str, relative: Path, own: str, inside: set[str]) -> AppFile:
     tree = parse_python(text)
     module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
     parents = dict[ast.AST, ast.AST]()
@@ -124,6 +124,8 @@ def _parse(text: str, relative: Path, own: str) -> AppFile:
     is_package = relative.name == "__init__.py"
     imports = {
         name: dotted.removeprefix(own)
+        if dotted.removeprefix(own).partition(".")[0] in inside
+        else dotted
         for name, dotted in _imports(tree, module, is_package=is_package)
     }
     lines = tuple(text.splitlines())
