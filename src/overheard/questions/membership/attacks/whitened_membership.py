@@ -71,7 +71,10 @@ class WhitenedMembership(Attack[Membership]):
     )
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
-        """Return the parts of the known training that its claims depend on."""
+        """Return the parts of the known training that its claims depend on.
+
+        After an adaptive optimizer they depend on the batch too, which no defense changes.
+        """
         return frozenset({"loss"})
 
     def infer(

@@ -65,7 +65,10 @@ class WhitenedSource(Attack[RecordSources]):
     is_joint: ClassVar[bool] = True
 
     def used_training_parts(self) -> frozenset[TrainingPart]:
-        """Return the parts of the known training that its claims depend on."""
+        """Return the parts of the known training that its claims depend on.
+
+        After an adaptive optimizer they depend on the batch too, which no defense changes.
+        """
         return frozenset({"loss"})
 
     def infer(
