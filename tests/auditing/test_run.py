@@ -114,10 +114,10 @@ def test_examples_are_partitioned_once_for_all_arms_and_threats(
     seeds = list[int]()
 
     def counted(
-        plan: Plan, dataset: Dataset, seed: int, kind: RunKind
+        plan: Plan, dataset: Dataset, seed: int, kind: RunKind, **options: bool
     ) -> tuple[Seed, Mapping[RunKind, DataPartition]]:
         seeds.append(seed)
-        return partitions_of_seed(plan, dataset, seed, kind)
+        return partitions_of_seed(plan, dataset, seed, kind, **options)
 
     monkeypatch.setattr(inputs, "partitions_of_seed", counted)
     audit_here(SMALL, tmp_path)  # two seeds, two arms, three threats

@@ -251,7 +251,9 @@ def _attacker_data(audit_inputs: AuditInputs, seed: int) -> AttackerData:
 def _known_facts(audit_inputs: AuditInputs, seed: int) -> Facts[KnownFact]:
     """Return what attackers know of single subjects, by the questions of the plan."""
     dataset, partition = audit_inputs.dataset, audit_inputs.partition(seed)
-    drawn, known = drawn_facts(dataset, partition), Facts[KnownFact]()
+    candidates, known = audit_inputs.plan.data.candidates, Facts[KnownFact]()
+    are_crafted = candidates is not None and candidates.canaries == "crafted"
+    drawn = drawn_facts(dataset, partition, are_crafted=are_crafted)
     for question in audit_inputs.plan.questions():
         made = question.make_known_facts(
             dataset, partition, Seed(seed).child("facts", question.name)

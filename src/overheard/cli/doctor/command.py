@@ -94,14 +94,7 @@ def doctor(
 
     if not prove and (client or model or loader):
         raise UsageError("--client, --model and --loader belong to --prove.")
-    if _is_stated(target):
-        if prove:
-            raise UsageError("--prove runs an app: give its folder or its .py file.")
-        found = _diagnose_stated(target, plan)
-    else:
-        if plan is not None:
-            raise UsageError("--plan states more of a recording: give the folder of one.")
-        found = _diagnose_app(target, (client, model, loader) if prove else None)
+    found = _diagnose(target, plan, (client, model, loader) if prove else None)
     code = 1 if found.alarms else 0
     for file, text in (
         (sarif, None if sarif is None else as_sarif(found, str(target))),
@@ -114,6 +107,26 @@ def doctor(
     elif not quiet:
         print_diagnosis(found, Console(highlight=False))
     raise typer.Exit(code)
+
+
+def _diagnose(
+    target: Path, plan: Path | None, proved: tuple[str, str, str] | None
+) -> "Diagnosis":
+    """Return what rules find in a plan, a recording or an app.
+
+    Args:
+        target: where it is.
+        plan: that states more of a recording.
+        proved: names of an app's client, model and loader to prove; None = no proof.
+
+    """
+    if _is_stated(target):
+        if proved is not None:
+            raise UsageError("--prove runs an app: give its folder or its .py file.")
+        return _diagnose_stated(target, plan)
+    if plan is not None:
+        raise UsageError("--plan states more of a recording: give the folder of one.")
+    return _diagnose_app(target, proved)
 
 
 def _is_stated(target: Path) -> bool:

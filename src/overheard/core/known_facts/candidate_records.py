@@ -10,9 +10,16 @@ from overheard.core.knowledge import Knowledge, KnownFact
 @final
 @dataclass(frozen=True, slots=True)
 class CandidateRecords(KnownFact):
-    """The records of which an attacker asks whether a client trained on them."""
+    """The records of which an attacker asks whether a client trained on them.
+
+    Args:
+        records: the records.
+        are_crafted: whether they are canaries whose gradients are crafted.
+
+    """
 
     records: Examples
+    are_crafted: bool = False
 
     how_to_get = "candidate records (data.candidates)"
 
