@@ -39,6 +39,7 @@ MORE_FAULTS = {
     "cache of a message": "without-noise",
     "digest of the data": "metrics",
     "count of drawn records": "batch-sizes",
+    "a last step without noise": "without-noise",
     "stops early": "control-flow",
     "steps by the data": "control-flow",
 }

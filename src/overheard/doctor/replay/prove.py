@@ -16,7 +16,7 @@ from overheard.doctor.replay.trace import Intervention, Number
 STRONG = 1e6
 """What gradients of the probing record are multiplied by."""
 
-MOST_RUNS = 23
+MOST_RUNS = 24
 """The most runs of a client that a proof takes."""
 
 POSITIONS = (0.5, 0.0, 0.99, 0.25, 0.75)
@@ -166,6 +166,10 @@ def _replays(
         is_scaled = relation == "zeroed"
         plan = plan.masked(found.rows, factor) if is_scaled else replace(plan, changes=())
         yield what, prover.run(plan, base)
+    # Nothing without noise may depend on any record, also of batches without the probing one.
+    whole = replace(base.plan.replacement, kind="far", is_all=True)
+    plan = replace(base.plan, replacement=whole, changes=())
+    yield "other values of all records", prover.run(plan, base)
 
 
 def _forced(

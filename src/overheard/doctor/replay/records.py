@@ -25,11 +25,13 @@ class Replacement:
     Args:
         position: where the record is, as a share of all records.
         kind: what is put there.
+        is_all: whether all other records are replaced, too.
 
     """
 
     position: float
     kind: RecordKind
+    is_all: bool = False
 
     def index(self, records: int) -> int:
         """Return the number of the record."""
@@ -127,7 +129,8 @@ def _replace_in_columns(
             changed.append(column)
             continue
         copy = column.clone() if isinstance(column, Tensor) else column.copy()
-        copy[at] = _replaced(column, at, replacement.kind)
+        for row in range(records) if replacement.is_all else (at,):
+            copy[row] = _replaced(column, row, replacement.kind)
         changed.append(copy)
     return changed, records
 
@@ -197,7 +200,7 @@ class _ReplacedDataset(Dataset[Any]):
 
     def __init__(self, whole: Any, replacement: Replacement) -> None:
         self._whole, self._replacement = whole, replacement
-        self._record: list[Any] = []
+        self._record = dict[int, Any]()
 
     def __len__(self) -> int:
         return len(self._whole)
@@ -212,13 +215,13 @@ class _ReplacedDataset(Dataset[Any]):
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(whole)))]
         at = self._replacement.index(len(whole))
-        own = whole[int(index)]
-        if int(index) % len(whole) != at:
+        own, row = whole[int(index)], int(index) % len(whole)
+        if row != at and not self._replacement.is_all:
             return own
-        if not self._record:
+        if row not in self._record:
             with _disable_current_modes():
-                self._record.append(self._changed(own, at))
-        return self._record[0]
+                self._record[row] = self._changed(own, row)
+        return self._record[row]
 
     def _changed(self, own: Any, at: int) -> Any:
         if isinstance(own, dict):

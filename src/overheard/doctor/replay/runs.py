@@ -3,6 +3,7 @@
 import os
 import random
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -169,6 +170,7 @@ def _surroundings(code: Code, plan: RunPlan, recorder: Recorder) -> Iterator[Non
 
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002 - what code of users draws from
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings(action="ignore"))
         stack.enter_context(new_modules(code.folder))
         stack.enter_context(watch_numpy(recorder))
         for owner, name, value in (

@@ -76,6 +76,7 @@ class Trace:
         inputs: what the model was given in each pass, one row a record.
         groups: the step after each pass of the model.
         is_training: whether gradients can be computed of each pass.
+        updates: how often weights of the model had been changed before each pass.
         numbers: numbers that left torch in order.
         divergence: where a replay first did something else than the past; "" = nowhere.
         is_scaled: whether gradients of the record could be scaled in each pass.
@@ -87,6 +88,7 @@ class Trace:
     inputs: list[Tensor] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     is_training: list[bool] = field(default_factory=list)
+    updates: list[int] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     divergence: str = ""
     is_scaled: bool = True
@@ -371,6 +373,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         trace.groups.append(self._group)
         outputs = [one for one in tree_leaves(out) if isinstance(one, Tensor)]
         in_vmap = physical is not given
+        trace.updates.append(sum(one._version for one in module.parameters()))
         trace.is_training.append(in_vmap or any(one.requires_grad for one in outputs))
         rows = self._change.rows.get(at)
         if rows is None or self._change.factor == 1:
