@@ -46,7 +46,7 @@ _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ProofEvidence:
     """The runs of a proof.
 
     Args:
@@ -102,7 +102,7 @@ class _Findings:
         return Diagnosis(tuple(found), passed, unseen)
 
 
-def judge(evidence: Evidence) -> Diagnosis:
+def judge(evidence: ProofEvidence) -> Diagnosis:
     """Return what is wrong by the evidence, what has passed, and what could not be seen."""
     findings = _Findings()
     if not _sees_anything(evidence, findings):
@@ -139,7 +139,7 @@ def _events(run: Run) -> list[NoiseEvent]:
     return [one for trace in run.traces[1:] for one in trace.events]
 
 
-def _sees_anything(evidence: Evidence, findings: _Findings) -> bool:
+def _sees_anything(evidence: ProofEvidence, findings: _Findings) -> bool:
     """Note why nothing can be judged, if so."""
     base = evidence.base
     is_torch = any(trace.inputs or trace.draws or trace.events for trace in base.traces[1:])
@@ -173,7 +173,7 @@ def _sees_anything(evidence: Evidence, findings: _Findings) -> bool:
     return not why
 
 
-def _judge_flow(evidence: Evidence, what: str, run: Run, findings: _Findings) -> None:
+def _judge_flow(evidence: ProofEvidence, what: str, run: Run, findings: _Findings) -> None:
     if not (found := flow_difference(evidence.base, run)):
         return
     if run.failure and run.plan.replacement.kind == "non-finite":
@@ -187,7 +187,7 @@ def _judge_flow(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
 
 
 def _judge_reply(
-    evidence: Evidence,
+    evidence: ProofEvidence,
     what: str,
     run: Run,
     unstable: set[tuple[str, int]],
@@ -237,7 +237,7 @@ def _judge_reply(
 
 
 def _stable_differences(
-    evidence: Evidence, run: Run, unstable: set[tuple[str, int]]
+    evidence: ProofEvidence, run: Run, unstable: set[tuple[str, int]]
 ) -> list[Difference]:
     found = reply_differences(evidence.base, run)
     return [one for one in found if (one.name, one.round) not in unstable]
@@ -252,7 +252,7 @@ def _rounds(differences: Sequence[Difference]) -> str:
     return f"reply of round {min(one.round for one in differences)}"
 
 
-def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) -> None:
+def _judge_sums(evidence: ProofEvidence, what: str, run: Run, findings: _Findings) -> None:
     """Hold the distance of each noised sum against the stated sensitivity."""
     claim = evidence.claim
     if flow_difference(evidence.base, run) or run.plan.replacement.is_all:
@@ -315,7 +315,7 @@ def _judge_sums(evidence: Evidence, what: str, run: Run, findings: _Findings) ->
             )
 
 
-def _stated_clips(evidence: Evidence, step: StepDifference) -> float:
+def _stated_clips(evidence: ProofEvidence, step: StepDifference) -> float:
     """Return by how many clips a record may move a sum.
 
     If weights change between the passes of a sum, it is an update of several steps, which is
@@ -334,7 +334,7 @@ def _stated(claim: StatedClaim) -> str:
     return f"{clip}, {multiplier} ({claim.source or 'nowhere'})"
 
 
-def _has_record(evidence: Evidence, step: StepDifference) -> bool:
+def _has_record(evidence: ProofEvidence, step: StepDifference) -> bool:
     """Return whether the record is in the batch of a step, as far as that is known."""
     if not evidence.found.is_whole or not evidence.found.passes or evidence.found.others:
         return True
@@ -344,7 +344,7 @@ def _has_record(evidence: Evidence, step: StepDifference) -> bool:
 
 
 def _judge_forced(
-    evidence: Evidence,
+    evidence: ProofEvidence,
     what: str,
     run: Run,
     unstable: set[tuple[str, int]],
@@ -367,7 +367,7 @@ def _judge_forced(
 
 
 def _judge_absent(
-    evidence: Evidence, unstable: set[tuple[str, int]], findings: _Findings
+    evidence: ProofEvidence, unstable: set[tuple[str, int]], findings: _Findings
 ) -> None:
     run = evidence.absent
     if run is None:
@@ -398,7 +398,7 @@ def _judge_absent(
         )
 
 
-def _judge_rows(evidence: Evidence, findings: _Findings) -> None:
+def _judge_rows(evidence: ProofEvidence, findings: _Findings) -> None:
     if evidence.found.others:
         findings.add(
             CROSS_RECORDS,
@@ -409,7 +409,7 @@ def _judge_rows(evidence: Evidence, findings: _Findings) -> None:
         )
 
 
-def _judge_noise(evidence: Evidence, findings: _Findings) -> None:
+def _judge_noise(evidence: ProofEvidence, findings: _Findings) -> None:
     events = _events(evidence.base)
     if not events:
         return
@@ -453,7 +453,7 @@ class _Saturation:
         return not self.why
 
 
-def _is_saturated(evidence: Evidence) -> _Saturation:
+def _is_saturated(evidence: ProofEvidence) -> _Saturation:
     """Return whether a tenth of the record's gradient moves each of its sums as far.
 
     Then the gradient is clipped already at a tenth of its size.
@@ -477,7 +477,7 @@ def _is_saturated(evidence: Evidence) -> _Saturation:
     )
 
 
-def _judge_count(evidence: Evidence, findings: _Findings) -> None:
+def _judge_count(evidence: ProofEvidence, findings: _Findings) -> None:
     records = evidence.base.records
     names = [
         name

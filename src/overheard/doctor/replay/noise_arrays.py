@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overheard.doctor.replay.trace import Recorder
+from overheard.doctor.replay.trace import TorchRecorder
 
 # Any: functions of NumPy take and return anything.
-_RECORDERS: list[Recorder] = []
+_RECORDERS: list[TorchRecorder] = []
 
 
 @final
@@ -71,7 +71,7 @@ def _put_record_out(drawn: Any) -> Any:
 
 
 @contextmanager
-def watch_numpy(recorder: Recorder) -> Iterator[None]:
+def watch_numpy(recorder: TorchRecorder) -> Iterator[None]:
     """Let the recorder know the noise that is drawn with NumPy in the block."""
     random, original = np.random, np.random.default_rng
 

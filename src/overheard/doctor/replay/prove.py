@@ -7,7 +7,7 @@ from typing import final
 from overheard.doctor.criticism import Diagnosis
 from overheard.doctor.replay.clients import Code
 from overheard.doctor.replay.comparison import FoundRows, find_rows
-from overheard.doctor.replay.judgement import Evidence, Relation, judge
+from overheard.doctor.replay.judgement import ProofEvidence, Relation, judge
 from overheard.doctor.replay.records import RecordKind, Replacement
 from overheard.doctor.replay.runs import ROUNDS, Run, RunPlan, run_client
 from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim, read_settings
@@ -91,14 +91,14 @@ def prove_here(code: Code, stated: StatedClaim = NOTHING_STATED) -> Proof:
         if all(trace.is_scaled for trace in masked.traces):
             base, relation = masked, "zeroed"
     if base.failure or not base.records:
-        evidence = Evidence(base, base, {}, {}, None, {}, found, relation, claim)
+        evidence = ProofEvidence(base, base, {}, {}, None, {}, found, relation, claim)
         return Proof(judge(evidence), len(prover.runs), sum(one.seconds for one in prover.runs))
     replays = dict(_replays(prover, base, found, relation))
     fresh = {
         "client 1": prover.run(replace(base.plan, client=1, entropy=2, changes=())),
         "client 0, started again": prover.run(replace(base.plan, entropy=3, changes=())),
     }
-    evidence = Evidence(
+    evidence = ProofEvidence(
         base,
         prover.run(_with_released(base.plan), base),
         replays,

@@ -29,7 +29,7 @@ from overheard.doctor.replay.clients import (
 from overheard.doctor.replay.noise_arrays import watch_numpy
 from overheard.doctor.replay.records import RecordReplacer, Replacement
 from overheard.doctor.replay.stated_claim import StatedClaim
-from overheard.doctor.replay.trace import Intervention, Recorder, Trace
+from overheard.doctor.replay.trace import Intervention, TorchRecorder, Trace
 
 ROUNDS = 2
 """Rounds in which each client is asked to train."""
@@ -94,7 +94,7 @@ def run_client(code: Code, plan: RunPlan, past: Run | None = None) -> Run:
     begun = time.process_time()
     run = Run(plan)
     records = RecordReplacer(plan.replacement)
-    recorder = Recorder(frozenset(), 0)
+    recorder = TorchRecorder(frozenset(), 0)
     with _surroundings(code, plan, recorder), recorder.watching():
         try:
             _start(code, run, records, recorder, past)
@@ -109,7 +109,7 @@ def run_client(code: Code, plan: RunPlan, past: Run | None = None) -> Run:
 
 
 def _start(
-    code: Code, run: Run, records: RecordReplacer, recorder: Recorder, past: Run | None
+    code: Code, run: Run, records: RecordReplacer, recorder: TorchRecorder, past: Run | None
 ) -> None:
     changes = run.plan.changes or (Intervention(),) * ROUNDS
     for message in range(ROUNDS + 1):
@@ -151,7 +151,7 @@ def _open_client(code: Code) -> TestedClient:
 
 
 @contextmanager
-def _surroundings(code: Code, plan: RunPlan, recorder: Recorder) -> Iterator[None]:
+def _surroundings(code: Code, plan: RunPlan, recorder: TorchRecorder) -> Iterator[None]:
     """Let code run with given entropy, with new modules, and in this process only."""
     stream = random.Random(plan.entropy)
 

@@ -117,7 +117,7 @@ class Intervention:
 
 
 @final
-class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class TorchRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records what code does with torch, and replays the noised sums of the past.
 
     Tensors whose storage came from a normal distribution are noise, and remain noise while they
