@@ -469,6 +469,8 @@ COMPARISONS = (
 )
 
 OTHERS = (
+    "For observers of the global models: the change over *all rounds together*",
+    "Of the best round, 20,000 such directions are drawn.",
     "An epoch has `batches` steps for every client",
     "Wrong shares* is the part of a client's data",
     "For a model that learns alone in batches of 32, an exchange has most",

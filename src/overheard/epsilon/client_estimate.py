@@ -63,8 +63,7 @@ def estimate_client_epsilon(
     Andrew et al. 2024 (ICLR, One-shot Empirical Privacy Estimation for Federated Learning): the
     scores of canaries are about normal. They fit mean and deviation of the canaries that took
     part. Here the deviation is held at 1, that of the others: in the tail that delta speaks of,
-    the error of a fitted deviation outweighs all else (a true 1 is read as 1.25 with 1,000
-    canaries, as 2.87 with 30). The fitted deviation is a check.
+    the error of a fitted deviation outweighs all else. The fitted deviation is a check.
 
     The mean of k scores has the deviation 1 / sqrt(k), which gives the interval.
 

@@ -60,10 +60,13 @@ IDEAL_CANARIES = (10, 30, 100, 1000)
 
 IDEAL_DIMENSION, IDEAL_TRIALS = 10_000, 400
 
-TRIALS, CANARIES, OTHERS, ROUNDS = 40, 100, 50, 3
+TRIALS, CANARIES, OTHERS, ROUNDS = 100, 100, 50, 3
 """Of a federation; the settings of the estimate were chosen with other seeds."""
 
 FIRST_SEED = 500
+
+SEEDS_APART = 1000
+"""Between the first seeds of two epsilons, so that their errors have nothing in common."""
 
 UTILITY_CANARIES, UTILITY_SEEDS, UTILITY_ROUNDS = (0, 1, 10, 50), 5, 10
 
@@ -164,7 +167,8 @@ def _simulated(
     trials = list[CanaryScores]()
     for number in range(count):
         defenses = (CanaryClients(CANARIES), kind(1.0, noise, DELTA))
-        plan = _plan(FIRST_SEED + number, CANARIES + OTHERS, ROUNDS, defenses)
+        seed = FIRST_SEED + SEEDS_APART * EPSILONS.index(epsilon) + number
+        plan = _plan(seed, CANARIES + OTHERS, ROUNDS, defenses)
         transcript, truth, folder = _train(plan, run)
         canaries = truth.facts.get(CanaryDirections)
         assert canaries is not None

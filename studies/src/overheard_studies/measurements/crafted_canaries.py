@@ -48,7 +48,7 @@ KINDS: Mapping[Kind, Attack[Membership]] = {
 MECHANISMS: Mapping[str, tuple[Defense, int, int]] = {
     "dp_sgd_0.7": (DpSgd(1.0, 0.7, 1e-5, 10), 1, 500),
     "dp_sgd_1": (DpSgd(1.0, 1.0, 1e-5, 10), 1, 500),
-    "local_dp_2": (LocalDp(1.0, 2.0, 1e-5), 100, 2),
+    "local_dp_1": (LocalDp(1.0, 1.0, 1e-5), 100, 1),
 }
 """With the number of clients, and of the canaries that each gets on average: those of one
 client share the clip of its update."""
