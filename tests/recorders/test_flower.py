@@ -3,6 +3,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,13 @@ from overheard.archive.manifest import read_manifest
 from overheard.archive.reader import open_transcript, verify_transcript
 from overheard.archive.run_config import read_run_config
 from overheard.archive.truth import read_truth
+from overheard.core.accounting.client_accounts import account_clients, stated_clients
+from overheard.core.accounting.composed_steps import NoisySteps
+from overheard.core.accounting.stated_steps import write_steps
 from overheard.core.algorithm.canary_direction import draw_canary_direction
 from overheard.core.messages import Evaluation, MissingReply, UnstoredMessage, Update
 from overheard.core.messages import Message as TranscriptMessage
-from overheard.core.parties import SERVER
+from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.true_facts.canary_directions import CanaryDirections
 from overheard.recorders.flower import CanaryNodes, RecordingGrid
@@ -163,6 +167,27 @@ def test_records_all_messages_of_a_fedavg_run(
     manifest = read_manifest(tmp_path)
     assert (manifest.model, manifest.sampling) == ("two tensors", "fixed")
     assert set(manifest.parties) == everyone | {SERVER}
+
+
+def test_the_steps_that_clients_state_are_recorded_and_accounted_for(tmp_path: Path) -> None:
+    day = NoisySteps(4.0, "none", 1.0, 1)
+
+    def state(message: Message) -> Message:
+        reply = answer(message)
+        # One node has no DP-SGD in its app.
+        if message.metadata.dst_node_id != NODES[0]:
+            reply.content["dp"] = ConfigRecord(write_steps([day], 0, 1.0, "prv"))
+        return reply
+
+    grid = RecordingGrid(Nodes(state), tmp_path)
+    FedAvg().start(grid, record_of(START), num_rounds=2)
+    grid.finish()
+    parties = [Party(f"client/{node}") for node in NODES]
+    found = account_clients(stated_clients(read_messages(tmp_path), parties), 1e-5)
+    assert found is not None
+    bare, *others = found.accounts
+    assert (bare.client, bare.epsilon) == (parties[0], inf)
+    assert [(one.messages, one.steps) for one in others] == [(2, 2), (2, 2)]
 
 
 class ConfiguredNodes(Nodes):

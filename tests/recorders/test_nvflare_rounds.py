@@ -12,6 +12,8 @@ from nvflare.apis.dxo import DXO, DataKind, MetaKey
 from nvflare.apis.shareable import Shareable, make_reply
 
 from overheard.archive.reader import open_transcript
+from overheard.core.accounting.composed_steps import NoisySteps
+from overheard.core.accounting.stated_steps import read_stated_steps, write_steps
 from overheard.core.messages import (
     Broadcast,
     Evaluation,
@@ -24,6 +26,7 @@ from overheard.core.parties import SERVER, Party
 from overheard.core.recipe import Recipe
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.nvflare import RecordingWidget
+from overheard.recorders.nvflare_contents import read_site_answer
 from overheard.recorders.nvflare_rounds import NO_ANSWER, NvflareRoundRecorder, site_party
 from overheard.recorders.replies.reply_reading import AS_WEIGHTS, ReplyReading
 from overheard.recorders.run_info import RunInfo
@@ -367,3 +370,14 @@ def test_a_result_of_another_task_is_listed_with_its_numbers(recording: Recordin
     assert stats.metrics == {"label_counts[0]": 3.0, "label_counts[1]": 5.0}
     assert (model.kind, model.metrics) == ("weights", {})
     assert show(recording.folder).facts[0][0] == "told"
+
+
+def test_the_steps_that_a_site_states_in_its_metadata_are_recorded() -> None:
+    steps = NoisySteps(1.0, "poisson", 0.1, 10)
+    reply = result(DataKind.WEIGHT_DIFF, **write_steps([steps], 1, 1.0, "rdp"))
+    made = read_site_answer(reply, "", AS_WEIGHTS, keep_error_texts=False)
+    body = made.make_body({"w": torch.from_numpy(START)})
+    assert isinstance(body, Update)
+    found = read_stated_steps(body.metrics)
+    assert found is not None
+    assert (found.steps, found.accountant) == ((steps,), "rdp")

@@ -65,7 +65,13 @@ def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
     that records are independent given the models, so a larger one contradicts the claim under
     that assumption. Each of them has 95 % confidence by itself.
     """
-    runs = {run.arm: run for run in audit.arms if not run.is_control}
+    runs = dict[str, ArmRun]()
+    for run in audit.arms:
+        # Runs of an arm differ in who took part, and so in the accounts of clients.
+        if not run.is_control and _largest_account(run) >= (
+            _largest_account(runs[run.arm]) if run.arm in runs else 0.0
+        ):
+            runs[run.arm] = run
     audited = dict.fromkeys(
         [
             *(finding.cell.observers for finding in audit.findings),
@@ -106,6 +112,12 @@ def _is_refutable(
         and mechanism.covers(observers)
         and epsilon_under_test(accounted, observers, ceiling) is not None
     )
+
+
+def _largest_account(run: ArmRun) -> float:
+    """Return the largest epsilon of a client of a run; 0 if clients have no accountants."""
+    accounts = [one.clients for one in run.defenses if one.clients is not None]
+    return max((one.largest.epsilon for one in accounts), default=0.0)
 
 
 def _epsilon_result(
