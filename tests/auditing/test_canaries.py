@@ -35,7 +35,7 @@ from overheard.disk.folder_lock import lock_folder
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.table import COLUMN_NAMES, epsilon_table
 from overheard.findings.audit import Audit
-from overheard.findings.epsilon_rows import BoundByGuesses
+from overheard.findings.privacy.epsilon_rows import BoundByGuesses
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.epsilon_plan import EpsilonPlan

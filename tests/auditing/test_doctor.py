@@ -14,7 +14,7 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.doctor.recorded.diagnose import diagnose_run
 from overheard.findings.audit import Audit
 from overheard.findings.document import read_findings
-from overheard.findings.epsilon_rows import RunCriticism
+from overheard.findings.privacy.epsilon_rows import RunCriticism
 from overheard.plans.plan import ArmPlan
 from overheard.plans.recording_plan import RecordingPlan
 from overheard.report.exports import as_json

@@ -19,8 +19,8 @@ from overheard.core.parties import SERVER, client
 from overheard.epsilon.guess_bound import CanaryClaim, bound_epsilon_by_canaries
 from overheard.epsilon.threshold_bound import EpsilonBound
 from overheard.epsilon.trade_off import CurveFamily, GaussianFamily, SampledFamily
-from overheard.findings.bound_settings import BoundSettings
 from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
+from overheard.findings.privacy.bound_settings import BoundSettings
 
 CANARIES, AUDITS, DELTA = 1000, 400, 1e-5
 SEED = 46_000

@@ -26,7 +26,7 @@ from overheard.epsilon.client_estimate import (
 )
 from overheard.epsilon.client_estimate_table import client_estimate_blocks
 from overheard.epsilon.epsilon_results import epsilon_results
-from overheard.findings.canary_scores import CanaryScores
+from overheard.findings.privacy.canary_scores import CanaryScores
 from overheard.learning.models.mlp import Mlp
 from overheard.planning.planned_estimates import describe_planned_estimates
 from overheard.plans.data_plan import DataPlan

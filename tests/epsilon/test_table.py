@@ -22,7 +22,7 @@ from overheard.epsilon.table import (
     epsilon_table,
 )
 from overheard.findings.audit import Audit
-from overheard.findings.epsilon_rows import EpsilonVerdict
+from overheard.findings.privacy.epsilon_rows import EpsilonVerdict
 from overheard.report.exports import as_json
 from overheard.report.page import render_page
 from tests.auditing.epsilon_audits import LOCAL, ONE_ROUND, audit_of, noisy_finding

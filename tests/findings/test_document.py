@@ -20,7 +20,7 @@ from overheard.findings.document import (
     read_findings,
 )
 from overheard.findings.document_rows import IntervalEstimate, VerdictRow
-from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
+from overheard.findings.privacy.epsilon_rows import EpsilonRow, EpsilonVerdict
 from tests.gate.documents import (
     JsonObject,
     bound,

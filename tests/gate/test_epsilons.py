@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overheard.findings.document import FindingsDocument
-from overheard.findings.epsilon_rows import EpsilonVerdict
+from overheard.findings.privacy.epsilon_rows import EpsilonVerdict
 from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.verdict import RuleVerdict, Status, overall_status

@@ -19,9 +19,9 @@ from overheard.epsilon.threshold_bound import GuessEvidence, ThresholdRates
 from overheard.findings.audit import Audit
 from overheard.findings.document import read_findings
 from overheard.findings.document_rows import FindingRow
-from overheard.findings.epsilon_rows import BoundByGuesses, BoundByThreshold
 from overheard.findings.finding import ClaimRow
 from overheard.findings.frame import COLUMNS
+from overheard.findings.privacy.epsilon_rows import BoundByGuesses, BoundByThreshold
 from overheard.findings.traffic import Traffic
 from overheard.report.exports import (
     MAX_NUMBERS,

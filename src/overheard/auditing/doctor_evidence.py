@@ -9,8 +9,8 @@ from overheard.core.messages import Message, UnstoredMessage, Update
 from overheard.doctor.criticism import Diagnosis
 from overheard.doctor.recorded.diagnose import diagnose_run
 from overheard.doctor.recorded.evidence import RunEvidence, StatedMechanism
-from overheard.findings.epsilon_rows import RunCriticism
 from overheard.findings.finding import ArmDefense
+from overheard.findings.privacy.epsilon_rows import RunCriticism
 from overheard.plans.plan import ArmPlan, Plan
 
 

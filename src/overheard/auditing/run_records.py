@@ -33,10 +33,10 @@ from overheard.epsilon.canary_cosines import read_canary_scores
 from overheard.federation.cohort import client_epochs
 from overheard.federation.federation import Federation
 from overheard.federation.sampling import sampling_rate
-from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.finding import ArmDefense, ArmRun, RecordExchange
 from overheard.findings.lost_replies import MAX_ROWS, find_lost_replies
 from overheard.findings.metadata import describe_metadata
+from overheard.findings.privacy.canary_scores import CanaryScores
 from overheard.findings.traffic import measure_traffic
 from overheard.plans.plan import ArmPlan, Plan
 

@@ -13,7 +13,7 @@ from overheard.core.messages import Broadcast, Update, Weights
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.canary_directions import CanaryDirections
-from overheard.findings.canary_scores import CanaryEvidence, CanaryScores
+from overheard.findings.privacy.canary_scores import CanaryEvidence, CanaryScores
 
 NULL_DRAWS = 20_000
 """Canaries that did not take part, of which the largest cosines over rounds are drawn."""

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from overheard.core.accounting.accountant import gaussian_epsilon
-from overheard.findings.canary_scores import CanaryEvidence, CanaryScores
+from overheard.findings.privacy.canary_scores import CanaryEvidence, CanaryScores
 from overheard.statistics.estimate import Estimate
 
 NORMAL_QUANTILE = 1.959963984540054

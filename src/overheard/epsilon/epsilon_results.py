@@ -17,10 +17,10 @@ from overheard.epsilon.guess_bound import (
 )
 from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
 from overheard.findings.audit import Audit
-from overheard.findings.bound_settings import BoundSettings
-from overheard.findings.canary_scores import CanaryEvidence
-from overheard.findings.epsilon_rows import EpsilonVerdict
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
+from overheard.findings.privacy.bound_settings import BoundSettings
+from overheard.findings.privacy.canary_scores import CanaryEvidence
+from overheard.findings.privacy.epsilon_rows import EpsilonVerdict
 from overheard.findings.threat_results import attack_labels
 from overheard.questions.membership.scorer import MembershipScorer
 

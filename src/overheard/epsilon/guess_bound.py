@@ -21,8 +21,8 @@ from overheard.epsilon.threshold_bound import (
     longest_findings_by_attack,
 )
 from overheard.epsilon.trade_off import CurveFamily, GaussianFamily, repeated_pair
-from overheard.findings.bound_settings import BoundSettings
 from overheard.findings.finding import ArmRun, Finding
+from overheard.findings.privacy.bound_settings import BoundSettings
 
 SIGNIFICANCE_LEVEL = 0.05
 """The probability with which a bound may exceed the true epsilon."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from overheard.core.plugin_registry import import_built_in
 from overheard.core.scorer import Score
 from overheard.findings.audited_recording import AuditedRecording
-from overheard.findings.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.finding import ArmRun, Finding, Refusal
 from overheard.findings.frame import score_columns, typed_frame
 from overheard.findings.html import html_table, short_number
 from overheard.findings.names import make_printable, name_observers
+from overheard.findings.privacy.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.threat_results import ArmResult
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from overheard.findings.document_rows import (
     VerdictRow,
     check_targets,
 )
-from overheard.findings.epsilon_rows import CriticismRow, EpsilonRow
 from overheard.findings.names import shorten
+from overheard.findings.privacy.epsilon_rows import CriticismRow, EpsilonRow
 from overheard.findings.threat_verdict import NO_LEAK
 
 FORMAT = "overheard findings"

@@ -11,13 +11,13 @@ from overheard.core.claims import Claim, LearningCurve, Picture, Timeline
 from overheard.core.parties import COHORT, Party
 from overheard.core.scorer import Score
 from overheard.core.task import Utility
-from overheard.findings.canary_scores import CanaryScores
 from overheard.findings.control_draws import ControlDraws
-from overheard.findings.epsilon_rows import RunCriticism
 from overheard.findings.html import html_table, short_number
 from overheard.findings.lost_replies import LostReply
 from overheard.findings.metadata import MetadataItem
 from overheard.findings.names import make_printable, name_observers, name_targets
+from overheard.findings.privacy.canary_scores import CanaryScores
+from overheard.findings.privacy.epsilon_rows import RunCriticism
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import TargetKind
 from overheard.findings.traffic import Traffic

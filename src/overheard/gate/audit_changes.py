@@ -8,7 +8,7 @@ from overheard.core.errors import FindingsError
 from overheard.disk.reading import parse_toml
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.findings.epsilon_rows import EpsilonRow
+from overheard.findings.privacy.epsilon_rows import EpsilonRow
 from overheard.gate.rule_figure import interval_growth
 from overheard.gate.verdict import format_estimate, format_number
 

@@ -9,7 +9,7 @@ from typing import final
 from overheard.core.mechanism import MEANINGLESS_EPSILON, UNITS
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import IntervalEstimate
-from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
+from overheard.findings.privacy.epsilon_rows import EpsilonRow, EpsilonVerdict
 from overheard.gate.policy import EpsilonRule
 from overheard.gate.rule_matches import applies_to, describe_missing
 from overheard.gate.verdict import Limit, RuleVerdict, Status, format_number

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from overheard.core.errors import FindingsError
 from overheard.findings.document import FindingsDocument
 from overheard.findings.document_rows import SummaryRow, VerdictRow
-from overheard.findings.epsilon_rows import EpsilonRow
 from overheard.findings.machine_formats import MAX_LENGTH
 from overheard.findings.names import shorten
+from overheard.findings.privacy.epsilon_rows import EpsilonRow
 from overheard.gate.judged_threats import PASSING, UNTESTED
 from overheard.gate.policy import (
     RECORDING_RULE,

@@ -26,9 +26,9 @@ from overheard.core.true_facts.record_owners import OfferedCanaries
 from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.federation.sampling import Sampling
-from overheard.findings.bound_settings import BoundSettings
 from overheard.findings.html import html_table
 from overheard.findings.names import name_observers
+from overheard.findings.privacy.bound_settings import BoundSettings
 from overheard.findings.question import Question
 from overheard.learning.distillation.distillation import Distillation
 from overheard.learning.model import Model

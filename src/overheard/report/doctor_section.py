@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.audit import Audit
-from overheard.findings.epsilon_rows import CriticismRow
 from overheard.findings.names import make_printable
+from overheard.findings.privacy.epsilon_rows import CriticismRow
 
 READING = (
     "Critical: what is released does not satisfy the claim. Theoretical: the claim fails only "

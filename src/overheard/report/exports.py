@@ -13,7 +13,6 @@ from overheard.core.scorer import Score
 from overheard.epsilon.epsilon_results import EpsilonResult, epsilon_results
 from overheard.epsilon.threshold_bound import EpsilonBound, ThresholdRates
 from overheard.findings.audit import Audit
-from overheard.findings.canary_scores import ClientEstimateRow
 from overheard.findings.document import FORMAT, VERSION, FindingsDocument, describe_flaw
 from overheard.findings.document_rows import (
     ClaimScore,
@@ -25,15 +24,16 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
-from overheard.findings.epsilon_rows import (
+from overheard.findings.finding import Cell, ClaimRow, Finding
+from overheard.findings.frame import COLUMNS
+from overheard.findings.names import make_printable
+from overheard.findings.privacy.canary_scores import ClientEstimateRow
+from overheard.findings.privacy.epsilon_rows import (
     BoundByGuesses,
     BoundByThreshold,
     ClientEpsilonsRow,
     EpsilonRow,
 )
-from overheard.findings.finding import Cell, ClaimRow, Finding
-from overheard.findings.frame import COLUMNS
-from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ThreatResult
 from overheard.report.doctor_section import criticism_rows
 from overheard.report.threat_sentences import threat_sentences

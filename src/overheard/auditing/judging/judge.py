@@ -22,8 +22,8 @@ from overheard.core.scorer import Guesses
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
-from overheard.findings.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding, Refusal
+from overheard.findings.privacy.bound_settings import USUAL_BOUND, BoundSettings
 from overheard.findings.question import Question
 from overheard.plans.plan import Plan
 from overheard.plans.plugin_packages import plugin_packages

@@ -7,9 +7,9 @@ from overheard.core.accounting.accountant import format_epsilon
 from overheard.core.mechanism import RELATIONS, UNITS
 from overheard.drawing.sections import SectionBlock
 from overheard.findings.document import FindingsDocument
-from overheard.findings.epsilon_rows import EpsilonRow, EpsilonVerdict
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import NO_NUMBER
+from overheard.findings.privacy.epsilon_rows import EpsilonRow, EpsilonVerdict
 from overheard.report.doctor_section import doctor_blocks
 from overheard.report.evidence.annex_section import (
     AnnexSection,

@@ -23,7 +23,7 @@ from overheard.findings.document_rows import (
     SummaryRow,
     VerdictRow,
 )
-from overheard.findings.epsilon_rows import EpsilonRow
+from overheard.findings.privacy.epsilon_rows import EpsilonRow
 from overheard.findings.threat_verdict import TargetKind
 from overheard.report.evidence.annex_plan import read_threats
 from overheard.report.evidence.annex_section import observer_words, question_words, target_words

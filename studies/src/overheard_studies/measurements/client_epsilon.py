@@ -39,7 +39,7 @@ from overheard.epsilon.client_estimate import (
     expected_interval,
 )
 from overheard.federation.run import run as run_federation
-from overheard.findings.canary_scores import CanaryEvidence, CanaryScores
+from overheard.findings.privacy.canary_scores import CanaryEvidence, CanaryScores
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan

@@ -28,7 +28,6 @@ from overheard.core.mechanism import (
     RecordSampling,
     Site,
 )
-from overheard.findings.canary_scores import ClientEstimateRow
 from overheard.findings.document_rows import (
     Count,
     DocumentPart,
@@ -40,6 +39,7 @@ from overheard.findings.document_rows import (
     Size,
     refuse_repeated,
 )
+from overheard.findings.privacy.canary_scores import ClientEstimateRow
 
 EpsilonVerdict = Literal[
     "flawed", "outside guarantee", "false", "violated", "contradicted", "not confirmed",

@@ -1,0 +1,1 @@
+"""Rows of findings on differential privacy: epsilon, its bounds, canary clients, faults."""
