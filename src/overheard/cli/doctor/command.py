@@ -46,14 +46,16 @@ def doctor(
     ],
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", help="A plan that states more of a recording in [recording]."),
+        typer.Option(
+            "--plan", help="A plan that states more of a recording, in its table 'recording'."
+        ),
     ] = None,
     prove: Annotated[
         bool,
         typer.Option(
             "--prove",
-            help="Run the app's own training twice, with and without one record, and compare. "
-            "The app's code is imported and can do all that you can.",
+            help="Run the app's own training many times, with and without one record, and "
+            "compare. The app's code is imported and can do all that you can.",
         ),
     ] = False,
     client: ClientOption = "",
