@@ -38,11 +38,12 @@ def describe_planned_estimates(plan: Plan) -> Iterator[str]:
                 estimate_text(expected_interval(one, runs, mechanism.delta, mechanism.moves))
                 for one in known or USUAL_EPSILONS
             )
+            plural = "" if canaries == 1 else "s"
             yield (
-                f"{arm.name}: {canaries} canary clients in each of {len(plan.seeds)} runs, "
-                f"{100 * share:.2g} % of the clients, will estimate the epsilon of a client "
-                f"{mechanism.relation_words} with a 95 % interval like {intervals}, if that is "
-                f"the true one.{more}"
+                f"{arm.name}: {canaries} canary client{plural} in each of {len(plan.seeds)} "
+                f"runs, {100 * share:.2g} % of the clients, will estimate the epsilon of a "
+                f"client {mechanism.relation_words} with a 95 % interval like {intervals}, if "
+                f"that is the true one.{more}"
             )
 
 

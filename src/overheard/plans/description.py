@@ -145,12 +145,12 @@ def describe_bound(plan: Plan) -> tuple[str, ...]:
         return ()
     attack = settings.attack or "the best attack on half of the canaries"
     share = (
-        "30 % of up to 500 canaries, 15 % from 1,000 on"
+        "30 % of up to 500 canaries and 15 % from 1,000 on"
         if settings.guesses is None
         else f"{settings.guesses:.3g} of the canaries"
     )
     return (
-        f"Epsilon is bounded by {attack}, with {share} guessed, at a level of "
-        f"{settings.level:g} over all claims (digest {settings.digest}): what is changed after "
-        "the canaries are drawn makes the bound an estimate.",
+        f"Epsilon is bounded by {attack}. It guesses {share}, at a level of "
+        f"{settings.level:g} over all claims (digest {settings.digest}). If this is changed "
+        "after the canaries are drawn, the bound becomes an estimate.",
     )

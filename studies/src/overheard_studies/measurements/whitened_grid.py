@@ -36,7 +36,7 @@ ROWS: Mapping[str, Infer] = {
     "fed_mia": inferred_by(FedMia()),
     "loss": inferred_by(LossMembership()),
 }
-"""Attacks that train nothing."""
+"""Attacks that train no shadow models."""
 
 
 def _base(source: str) -> World:
