@@ -1,8 +1,9 @@
 """What the doctor says about the differential privacy of a run: criticisms, and their rules."""
 
+from abc import ABC
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 Severity = Literal["critical", "theoretical", "negligible"]
 """How much a fault takes away from a claim of differential privacy."""
@@ -34,6 +35,21 @@ class DoctorRule:
     title: str
     mend: str
     reference: str
+
+
+class DescribedRule(ABC):
+    """What each rule of the doctor says of itself, whatever it looks at."""
+
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    title: ClassVar[str]
+    mend: ClassVar[str]
+    reference: ClassVar[str]
+
+    @property
+    def about(self) -> DoctorRule:
+        """What the rule is about, in words."""
+        return DoctorRule(self.name, self.severity, self.title, self.mend, self.reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +107,24 @@ class Diagnosis:
         return tuple(one for one in self.criticisms if one.rule.severity == "critical")
 
 
+def sort_by_severity(criticisms: Iterable[Criticism]) -> tuple[Criticism, ...]:
+    """Return criticisms, each once and critical ones first."""
+    order = list(SEVERITIES)
+    found = dict.fromkeys(criticisms)
+    return tuple(sorted(found, key=lambda one: order.index(one.rule.severity)))
+
+
 def join_diagnoses(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
     """Return one diagnosis with what all of them say, critical faults first.
 
     A rule passed only if it found no fault in any of them and could look at one.
     """
     parts = tuple(diagnoses)
-    order = list(SEVERITIES)
-    found = sorted(
-        dict.fromkeys(one for part in parts for one in part.criticisms),
-        key=lambda one: order.index(one.rule.severity),
-    )
+    found = sort_by_severity(one for part in parts for one in part.criticisms)
     faulty = {one.rule for one in found}
     passed = dict.fromkeys(one for part in parts for one in part.passed)
     return Diagnosis(
-        tuple(found),
+        found,
         tuple(one for one in passed if one not in faulty),
         tuple(dict.fromkeys(one for part in parts for one in part.unseen)),
         tuple(dict.fromkeys(one for part in parts for one in part.notes)),

@@ -1,11 +1,11 @@
 """What rules on recordings and plans may look at, and the contract of such a rule."""
 
 import ast
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.accounting.accountant import AccountedMechanism
 from overheard.core.defense import RunParameters
@@ -13,7 +13,7 @@ from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Message
 from overheard.core.recipe import Recipe
 from overheard.disk.reading import parse_expression, parse_literal
-from overheard.doctor.criticism import DoctorRule, Severity
+from overheard.doctor.criticism import DescribedRule
 
 
 @final
@@ -124,23 +124,12 @@ Examined = tuple[Fault, ...] | Hidden | None
 that the rule is about."""
 
 
-class RunRule(ABC):
+class RunRule(DescribedRule):
     """A rule on what is recorded or planned.
 
     A concrete rule is a final class in a file of `doctor.recorded.rules`, where it is found by
     itself.
     """
-
-    name: ClassVar[str]
-    severity: ClassVar[Severity]
-    title: ClassVar[str]
-    mend: ClassVar[str]
-    reference: ClassVar[str]
-
-    @property
-    def about(self) -> DoctorRule:
-        """What the rule is about, in words."""
-        return DoctorRule(self.name, self.severity, self.title, self.mend, self.reference)
 
     @abstractmethod
     def examine(self, run: RunEvidence) -> Examined:

@@ -8,7 +8,7 @@ clipped. The number of those that do is at most binomial.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
@@ -26,7 +26,13 @@ from overheard.core.messages import (
     Weights,
 )
 from overheard.core.parties import Party
-from overheard.doctor.recorded.evidence import RunEvidence, StatedMechanism
+from overheard.doctor.recorded.evidence import (
+    Examined,
+    Fault,
+    Hidden,
+    RunEvidence,
+    StatedMechanism,
+)
 from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 MAX_UPDATES = 200
@@ -103,6 +109,31 @@ def has_too_little(values: Tensor, deviation: float, tests: int) -> bool:
 
     near = int((values.abs() <= QUARTILE * deviation).sum())
     return bool(binom.sf(near - 1, count, 0.5) < FALSE_ALARM / max(tests, 1))
+
+
+def examine_noise(
+    run: RunEvidence, find: Callable[[str, Sequence[NoisySample]], Fault | str | None]
+) -> Examined:
+    """Look at the noise of each mechanism of a recording.
+
+    Args:
+        run: the run.
+        find: takes a mechanism's name and its noise, and returns a fault, or in words why it
+            could not look, or None.
+
+    """
+    noisy = [one for one in run.mechanisms if one.mechanism.noise_multiplier > 0]
+    if not noisy or not run.is_recorded:
+        return None
+    faults, hidden = list[Fault](), list[str]()
+    for one in noisy:
+        samples = noise_samples(run, one)
+        found = samples if isinstance(samples, str) else find(one.name, samples)
+        if isinstance(found, str):
+            hidden.append(f"{one.name}: {found}")
+        elif found is not None:
+            faults.append(found)
+    return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
 
 
 @lru_cache(maxsize=2)

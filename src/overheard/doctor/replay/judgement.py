@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, final
 
-from overheard.doctor.criticism import Criticism, Diagnosis, DoctorRule, Unseen
+from overheard.doctor.criticism import (
+    Criticism,
+    Diagnosis,
+    DoctorRule,
+    Unseen,
+    sort_by_severity,
+)
 from overheard.doctor.replay.comparison import (
     Difference,
     FoundRows,
@@ -93,13 +99,12 @@ class _Findings:
 
     def diagnosis(self) -> Diagnosis:
         """Return all findings; a rule without any has passed."""
-        order = {"critical": 0, "theoretical": 1, "negligible": 2}
-        found = sorted(self.criticisms.values(), key=lambda one: order[one.rule.severity])
+        found = sort_by_severity(self.criticisms.values())
         named = {one.rule.id for one in found}
         unseen = tuple(one for one in self.unseen.values() if one.rule.id not in named)
         named |= set(self.unseen)
         passed = tuple(one for one in PROOF_RULES if one.id not in named)
-        return Diagnosis(tuple(found), passed, unseen)
+        return Diagnosis(found, passed, unseen)
 
 
 def judge(evidence: ProofEvidence) -> Diagnosis:
@@ -413,7 +418,6 @@ def _judge_noise(evidence: ProofEvidence, findings: _Findings) -> None:
     events = _events(evidence.base)
     if not events:
         return
-    claim, is_seen = evidence.claim, _is_saturated(evidence)
     for place, measured, stated in too_small(events):
         findings.add(
             NOISE_SCALE,
@@ -433,45 +437,34 @@ def _judge_noise(evidence: ProofEvidence, findings: _Findings) -> None:
     failed = [name for name, run in evidence.fresh.items() if run.failure]
     if failed:
         findings.miss(NOISE_REPEATS, f"{failed[0]} failed: {evidence.fresh[failed[0]].failure}")
-    if claim.noise_multiplier is None:
+    if evidence.claim.noise_multiplier is None:
         findings.miss(
             NOISE_SCALE,
             "no noise multiplier is stated in options, settings or code: state it",
         )
-    if not is_seen:
-        findings.miss(SENSITIVITY, is_seen.why)
+    if why := _too_few_clips(evidence):
+        findings.miss(SENSITIVITY, why)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Saturation:
-    """Whether the probing record has a gradient of ten clips wherever it is; if not, why."""
+def _too_few_clips(evidence: ProofEvidence) -> str:
+    """Return where the probing record may have a gradient below ten clips; "" = nowhere.
 
-    why: str
-
-    def __bool__(self) -> bool:
-        return not self.why
-
-
-def _is_saturated(evidence: ProofEvidence) -> _Saturation:
-    """Return whether a tenth of the record's gradient moves each of its sums as far.
-
-    Then the gradient is clipped already at a tenth of its size.
+    If a tenth of the gradient moves each of its sums as far, it is clipped at a tenth already.
     """
     strong, weak = list(evidence.replays.values())[:2]
     base = evidence.base
     pairs = zip(step_differences(base, strong), step_differences(base, weak), strict=False)
     steps = [(one, two) for one, two in pairs if _has_record(evidence, one)]
     if not steps:
-        return _Saturation("the record is in no batch of these rounds: run more steps")
+        return "the record is in no batch of these rounds: run more steps"
     short = [
         one
         for one, two in steps
         if not one.distance or abs(one.distance - two.distance) > 1e-3 * one.distance
     ]
     if not short:
-        return _Saturation("")
-    return _Saturation(
+        return ""
+    return (
         f"at {len(short)} of the record's {len(steps)} steps its gradient is not known to have "
         f"{CLIPS} clips, the first of them step {short[0].step} of round {short[0].round}"
     )

@@ -5,7 +5,13 @@ from functools import cache
 from pathlib import Path
 
 from overheard.core.plugin_registry import discover_plugins
-from overheard.doctor.criticism import SEVERITIES, Criticism, Diagnosis, DoctorRule, Unseen
+from overheard.doctor.criticism import (
+    Criticism,
+    Diagnosis,
+    DoctorRule,
+    Unseen,
+    sort_by_severity,
+)
 from overheard.doctor.source.code import AppCode, Place
 from overheard.doctor.source.files import read_app_files
 from overheard.doctor.source.privacy import Kind, PrivateApp
@@ -68,9 +74,7 @@ def diagnose_source(path: Path) -> Diagnosis:
         ]
         unseen += [Unseen(rule.about, why) for why in dict.fromkeys(hidden)]
         passed += [] if seen else [rule.about]
-    order = list(SEVERITIES)
-    criticisms.sort(key=lambda one: order.index(one.rule.severity))
-    found = tuple(dict.fromkeys(criticisms))
+    found = sort_by_severity(criticisms)
     return Diagnosis(found, tuple(passed), tuple(unseen), tuple(_protections(app)))
 
 

@@ -1,11 +1,11 @@
 """The contract of a rule on source code."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import DoctorRule, Severity
+from overheard.doctor.criticism import DescribedRule
 from overheard.doctor.source.code import Place
 from overheard.doctor.source.privacy import PrivateApp
 
@@ -42,23 +42,12 @@ Seen = Iterator[CodeFault | UnclearCode]
 """What a rule yields; nothing = it looked and found no fault."""
 
 
-class SourceRule(ABC):
+class SourceRule(DescribedRule):
     """A rule on the source code of an app.
 
     A concrete rule is a final class in a file of `doctor.source.rules`, where it is found by
     itself. It yields a fault only for code that shows it.
     """
-
-    name: ClassVar[str]
-    severity: ClassVar[Severity]
-    title: ClassVar[str]
-    mend: ClassVar[str]
-    reference: ClassVar[str]
-
-    @property
-    def about(self) -> DoctorRule:
-        """What the rule is about, in words."""
-        return DoctorRule(self.name, self.severity, self.title, self.mend, self.reference)
 
     @abstractmethod
     def concerns(self, app: PrivateApp) -> bool:

@@ -5,12 +5,12 @@ from itertools import combinations
 from typing import ClassVar, final
 
 from overheard.doctor.criticism import Severity
-from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
+from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 from overheard.doctor.recorded.noise import (
     QUARTILE,
     NoisySample,
+    examine_noise,
     has_too_little,
-    noise_samples,
 )
 
 MAX_PAIRS = 1000
@@ -39,28 +39,21 @@ class NoiseRepeats(RunRule):
 
     def examine(self, run: RunEvidence) -> Examined:
         """Compare the noise in differences of messages with that of one of them."""
-        noisy = [one for one in run.mechanisms if one.mechanism.noise_multiplier > 0]
-        if not noisy or not run.is_recorded:
-            return None
-        faults, hidden = list[Fault](), list[str]()
-        for one in noisy:
-            samples = noise_samples(run, one)
-            if isinstance(samples, str):
-                hidden.append(f"{one.name}: {samples}")
-                continue
-            # A message with too little noise by itself says nothing of its difference.
-            kept = [
-                sample
-                for sample in samples
-                if not has_too_little(sample.values, sample.deviation, len(samples))
-            ]
-            pairs = _near_pairs(kept)
-            equal = list(_equal(pairs))
-            if equal:
-                faults.append(_fault(one.name, equal, len(pairs)))
-            elif not pairs:
-                hidden.append(f"{one.name}: there are no two messages with noise to compare")
-        return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
+        return examine_noise(run, _find_equal)
+
+
+def _find_equal(name: str, samples: Sequence[NoisySample]) -> Fault | str | None:
+    # A message with too little noise by itself says nothing of its difference.
+    kept = [
+        sample
+        for sample in samples
+        if not has_too_little(sample.values, sample.deviation, len(samples))
+    ]
+    pairs = _near_pairs(kept)
+    if not pairs:
+        return "there are no two messages with noise to compare"
+    equal = list(_equal(pairs))
+    return _fault(name, equal, len(pairs)) if equal else None
 
 
 def _near_pairs(samples: Sequence[NoisySample]) -> list[tuple[NoisySample, NoisySample]]:

@@ -1,10 +1,11 @@
 """Less noise in updates or models than is stated."""
 
+from collections.abc import Sequence
 from typing import ClassVar, final
 
 from overheard.doctor.criticism import Severity
-from overheard.doctor.recorded.evidence import Examined, Fault, Hidden, RunEvidence, RunRule
-from overheard.doctor.recorded.noise import QUARTILE, NoisySample, has_too_little, noise_samples
+from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
+from overheard.doctor.recorded.noise import QUARTILE, NoisySample, examine_noise, has_too_little
 
 
 @final
@@ -25,30 +26,21 @@ class NoiseTooSmall(RunRule):
 
     def examine(self, run: RunEvidence) -> Examined:
         """Compare the noise in each update or model with the stated deviation."""
-        noisy = [one for one in run.mechanisms if one.mechanism.noise_multiplier > 0]
-        if not noisy or not run.is_recorded:
-            return None
-        faults, hidden = list[Fault](), list[str]()
-        for one in noisy:
-            samples = noise_samples(run, one)
-            if isinstance(samples, str):
-                hidden.append(f"{one.name}: {samples}")
-                continue
-            low = [
-                sample
-                for sample in samples
-                if has_too_little(sample.values, sample.deviation, len(samples))
-            ]
-            if low:
-                faults.append(_fault(one.name, low, len(samples)))
-        return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
+        return examine_noise(run, _find_low)
 
 
-def _fault(name: str, low: list[NoisySample], total: int) -> Fault:
+def _find_low(name: str, samples: Sequence[NoisySample]) -> Fault | str | None:
+    low = [
+        sample
+        for sample in samples
+        if has_too_little(sample.values, sample.deviation, len(samples))
+    ]
+    if not low:
+        return None
     worst = min(low, key=lambda one: one.measured_deviation / one.deviation)
     return Fault(
         f"At most {worst.measured_deviation / worst.deviation:.0%} of the stated noise is in "
-        f"what was recorded ({len(low)} of {total} messages).",
+        f"what was recorded ({len(low)} of {len(samples)} messages).",
         f"{name}: {worst.name}",
         f"half of the numbers lie within {QUARTILE * worst.measured_deviation:.3g} of zero, as "
         f"noise of deviation {worst.measured_deviation:.3g} has it; "
