@@ -9,6 +9,7 @@ from overheard.core.accounting.client_accounts import (
     ClientSteps,
     account_clients,
     equal_clients,
+    lower_epsilon,
     stated_clients,
 )
 from overheard.core.accounting.composed_steps import NoisySteps, steps_epsilon
@@ -164,3 +165,25 @@ def test_many_different_clients_are_rounded_up_but_not_the_largest() -> None:
     assert all(
         exact[one.client] <= one.epsilon <= 1.3 * exact[one.client] for one in found.accounts
     )
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("noise", "rate"), [(1e308, 0.5), (1e20, 0.01), (1e6, 1e-9), (1.0, 5e-324)]
+)
+def test_extreme_facts_of_one_client_leave_the_account_of_another_as_it_is(
+    noise: float, rate: float, sampling: int
+) -> None:
+    metrics = write_steps([NoisySteps(noise, "poisson", rate, 10)], sampling, 1.0, "rdp")
+    stated = read_stated_steps(metrics)
+    assert stated is not None
+    hostile = ClientSteps(A, (stated.steps,), stated.problem, records=4000)
+    honest = ClientSteps(B, ((NoisySteps(1.0, "poisson", 0.01, 1),),))
+    alone = account_clients([hostile], 1e-5)
+    both = account_clients([hostile, honest], 1e-5)
+    assert alone is not None
+    assert both is not None
+    assert 0 <= alone.largest.epsilon < 20  # ten steps without sampling at noise 1 have 19.9
+    (of_honest,) = (one for one in both.accounts if one.client == B)
+    assert of_honest.epsilon == steps_epsilon(honest.steps, 1e-5)
+    assert 0 <= lower_epsilon(hostile.steps, 1e-5) <= alone.largest.epsilon

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from overheard.core.accounting.accountant import LEAST_NOISE
-from overheard.core.accounting.composed_steps import NoisySteps, steps_epsilon
+from overheard.core.accounting.accountant import LEAST_NOISE, MOST_NOISE
+from overheard.core.accounting.composed_steps import LEAST_RATE, NoisySteps, steps_epsilon
 from overheard.core.accounting.sampled_accountant import PoissonNoise
 from overheard.core.accounting.stated_steps import (
     NOTHING_STATED,
@@ -191,7 +191,7 @@ def lower_epsilon(steps: Iterable[NoisySteps], delta: float) -> float:
     """
     kinds = Counter[tuple[float, float]]()
     for one in steps:
-        if one.sampling != "shuffled":
+        if one.sampling != "shuffled" and not _is_next_to_nothing(one):
             kinds[one.noise_multiplier, one.rate] += one.steps
     revealed = {
         kind: n * (kind[1] / max(kind[0], LEAST_NOISE)) ** 2 for kind, n in kinds.items()
@@ -203,6 +203,11 @@ def lower_epsilon(steps: Iterable[NoisySteps], delta: float) -> float:
         return math.inf
     drawn = PoissonNoise(max(noise, LEAST_NOISE), rate, kinds[noise, rate], "add-or-remove")
     return drawn.lower_epsilon(delta)
+
+
+def _is_next_to_nothing(steps: NoisySteps) -> bool:
+    """Return whether steps have so much noise, or so low a rate, that they prove nothing."""
+    return steps.noise_multiplier > MOST_NOISE or steps.rate < LEAST_RATE
 
 
 def stated_clients(
@@ -349,7 +354,7 @@ def _rounded(steps: NoisySteps) -> NoisySteps:
     return replace(
         steps,
         noise_multiplier=_power_below(steps.noise_multiplier),
-        rate=min(1 / _power_below(1 / max(steps.rate, LEAST_RATE)), 1.0),
+        rate=min(1 / _power_below(1 / steps.believed_rate), 1.0),
         steps=math.ceil(1 / _power_below(1 / steps.steps)),
     )
 
@@ -357,10 +362,6 @@ def _rounded(steps: NoisySteps) -> NoisySteps:
 def _power_below(value: float) -> float:
     """Return the largest power of `ROUNDING` below a number; 0 for next to nothing."""
     return 0.0 if value < LEAST_NOISE else ROUNDING ** math.floor(math.log(value, ROUNDING))
-
-
-LEAST_RATE = 1e-9
-"""Rate below which a smaller one makes no difference that is shown."""
 
 
 def _problem(client: ClientSteps) -> str:

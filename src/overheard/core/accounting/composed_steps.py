@@ -12,6 +12,7 @@ from annotated_types import Ge, Lt
 from overheard.core.accounting.accountant import (
     LEAST_NOISE,
     MAX_MU,
+    MOST_NOISE,
     RATE_ROUNDING,
     gaussian_epsilon,
 )
@@ -43,6 +44,12 @@ tails of this size as infinite losses, so the bound still holds."""
 MAX_GROUP_GRID_POINTS = 5_000
 """Most privacy losses of a step for several records: each is inverted numerically."""
 
+MOST_GROUP_NOISE = 1e4
+"""Most noise beside which sampling counts for several records: beside more, losses are too
+small to be inverted, and epsilon without sampling is small too."""
+
+LEAST_RATE = 1e-9
+"""Rate below which a smaller one makes no difference that is shown."""
 
 MAX_SAMPLED_COUNTS = 1000
 """Most numbers of sampled records of a group for which sampling counts."""
@@ -76,7 +83,17 @@ class NoisySteps(Settings):
         """The most steps that a record is in, if the sampling does not count."""
         if self.sampling != "shuffled":
             return self.steps
-        return math.ceil(self.steps / math.ceil(1 / self.rate - RATE_ROUNDING))
+        return math.ceil(self.steps / math.ceil(1 / self.believed_rate - RATE_ROUNDING))
+
+    @property
+    def believed_noise(self) -> float:
+        """The noise multiplier, or the most that accounting counts on."""
+        return min(self.noise_multiplier, MOST_NOISE)
+
+    @property
+    def believed_rate(self) -> float:
+        """The rate, or the least that accounting counts on."""
+        return max(self.rate, LEAST_RATE)
 
 
 def steps_epsilon(spent: Iterable[NoisySteps], delta: float, records: int = 1) -> float:
@@ -118,7 +135,7 @@ def steps_epsilon(spent: Iterable[NoisySteps], delta: float, records: int = 1) -
     sampled = Counter[tuple[float, float]]()
     for one in steps:
         if one.counts_sampling:
-            sampled[one.noise_multiplier, one.rate] += one.steps
+            sampled[one.believed_noise, one.believed_rate] += one.steps
     whole = _squares(one for one in steps if not one.counts_sampling) * records**2
     unsampled = gaussian_epsilon(1 / (math.sqrt(_squares(steps)) * records), 1, delta)
     if not sampled:
@@ -150,7 +167,9 @@ def _is_composable(
         return False
     for (noise, rate), draws in sampled.items():
         of_one = PoissonNoise(noise, rate, draws, "add-or-remove").renyi_epsilon(delta)
-        is_wide = records > 1 and len(_sampled_counts(records, rate)) > MAX_SAMPLED_COUNTS
+        is_wide = records > 1 and (
+            noise > MOST_GROUP_NOISE or len(_sampled_counts(records, rate)) > MAX_SAMPLED_COUNTS
+        )
         if is_wide or of_one is None or of_one > MAX_ROUGH_EPSILON:
             return False
     return True
@@ -158,7 +177,7 @@ def _is_composable(
 
 def _squares(steps: Iterable[NoisySteps]) -> float:
     """Return the sum of squares of clip over noise, over the steps that a record is in."""
-    return sum(one.occurrences / one.noise_multiplier**2 for one in steps)
+    return sum(one.occurrences / one.believed_noise**2 for one in steps)
 
 
 @lru_cache(maxsize=1024)
