@@ -18,6 +18,9 @@ UNITS: Mapping[PrivacyUnit, str] = {
 }
 """Each unit of privacy in words."""
 
+AccountUnit = Literal["record", "user", "client"]
+"""What is added or removed: one record, several records of one user, or all of a client."""
+
 PrivacyRelation = Literal["add-or-remove", "replace-one"]
 """How neighboring data sets differ: one unit is added or removed, or replaced by another."""
 

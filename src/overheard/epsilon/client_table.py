@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import ceil
 
-from overheard.core.accounting.client_accounts import AccountUnit, ClientAccount, ClientAccounts
-from overheard.core.mechanism import MEANINGLESS_EPSILON
+from overheard.core.accounting.client_accounts import ClientAccount, ClientAccounts
+from overheard.core.mechanism import MEANINGLESS_EPSILON, AccountUnit
 from overheard.drawing.figures import ReportTable
 from overheard.drawing.sections import SectionBlock
 from overheard.epsilon.epsilon_results import EpsilonResult

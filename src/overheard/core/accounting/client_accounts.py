@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import final
 
 from overheard.core.accounting.accountant import LEAST_NOISE, MOST_NOISE
 from overheard.core.accounting.composed_steps import LEAST_RATE, NoisySteps, steps_epsilon
@@ -14,7 +14,7 @@ from overheard.core.accounting.stated_steps import (
     StatedSteps,
     read_stated_steps,
 )
-from overheard.core.mechanism import MEANINGLESS_EPSILON
+from overheard.core.mechanism import MEANINGLESS_EPSILON, AccountUnit
 from overheard.core.messages import (
     NO_METRICS,
     Aggregate,
@@ -24,9 +24,6 @@ from overheard.core.messages import (
     Update,
 )
 from overheard.core.parties import Party, is_client
-
-AccountUnit = Literal["record", "user", "client"]
-"""What is added or removed: one record, several records of one user, or all of a client."""
 
 USER_RECORDS = (2, 10)
 """Numbers of records of one user for which epsilon is printed, as most runs state none."""

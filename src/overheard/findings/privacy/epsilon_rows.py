@@ -17,9 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from overheard.core.accounting.client_accounts import AccountUnit
 from overheard.core.mechanism import (
     INSTALL_HINT,
+    AccountUnit,
     ClaimStatus,
     ClientSampling,
     EpsilonScope,
