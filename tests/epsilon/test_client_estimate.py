@@ -174,3 +174,13 @@ def test_a_plan_states_the_interval_and_the_share_of_canaries() -> None:
         "measured: 30 canary clients in each of 2 runs, 10 % of the clients, will estimate the "
         "epsilon of a client replaced by another with a 95 % interval like 3.71 (1.38 to 6.34)"
     )
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_canaries_of_a_run_that_diverged_do_not_say_that_epsilon_is_0(score: float) -> None:
+    diverged = CanaryScores("own updates", (score, 3.0, 3.0), (0.5, 0.001, 0.001), 100, 1)
+    assert estimate_client_epsilon([diverged], 1e-5) is None
+
+
+def test_the_interval_of_a_small_epsilon_at_a_tiny_delta_is_planned() -> None:
+    assert expected_interval(0.02, 1000, 1e-300).low == 0

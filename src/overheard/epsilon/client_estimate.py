@@ -74,11 +74,12 @@ def estimate_client_epsilon(
             to two clips, the canary by one; Gaussian noise hides twice the move half as well.
 
     Returns:
-        The estimate; None with fewer than two canaries.
+        The estimate; None with fewer than two canaries, or if scores are no numbers, as of a
+        run whose model diverged.
 
     """
     scores = np.array([score for run in runs for score in run.scores])
-    if len(scores) < 2:
+    if len(scores) < 2 or not np.isfinite(scores).all():
         return None
     mu, error = float(scores.mean()), 1 / sqrt(len(scores))
     low, high = mu - NORMAL_QUANTILE * error, mu + NORMAL_QUANTILE * error
@@ -103,7 +104,7 @@ def expected_interval(
     """Return the interval that so many canaries will give if the true epsilon is this one."""
     from scipy.optimize import brentq
 
-    mu = float(brentq(lambda one: _epsilon_of(moves * one, delta) - epsilon, 1e-3, 40 / moves))
+    mu = float(brentq(lambda one: _epsilon_of(moves * one, delta) - epsilon, 1e-5, 40 / moves))
     error = NORMAL_QUANTILE / sqrt(canaries)
     return Estimate(
         epsilon,
