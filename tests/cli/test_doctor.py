@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
@@ -44,6 +45,21 @@ def test_a_critical_fault_gives_exit_code_1_in_every_format(
     assert {one["ruleId"] for one in results} == ids
     failures = ElementTree.parse(junit).getroot().findall(".//failure")
     assert len(failures) == found["counts"]["critical"]
+
+
+@pytest.mark.parametrize("name", ["client.py", "a \x1b[1m<b>.py", "b\udcff.py"])
+def test_faults_of_code_point_to_a_file_below_the_current_folder(
+    overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.chdir(tmp_path)
+    Path("app").mkdir()
+    Path("app", name).write_text(APP)
+    for target in ("app", f"app/{name}"):
+        said = overheard("doctor", target, "--sarif", "doctor.sarif")
+        assert said.code == 1, said
+        results = json.loads(Path("doctor.sarif").read_text())["runs"][0]["results"]
+        place = results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert Path(unquote(place, errors="surrogateescape")) == Path("app", name)
 
 
 def test_a_plan_without_faults_gives_exit_code_0(overheard: Command, plan: Path):

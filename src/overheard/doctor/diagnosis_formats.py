@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import asdict
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import quote
 
 from overheard.doctor.criticism import (
@@ -135,7 +136,11 @@ def _sarif_rule(rule: DoctorRule) -> SarifEntry:
 
 def _sarif_result(one: Criticism, number: int, target: str) -> SarifEntry:
     found = _PLACE_IN_CODE.match(one.where)
-    file, line = (target, 1) if found is None else (found["file"], int(found["line"]))
+    # Files of code are told as they lie in the app, and services look from the root of sources.
+    app = Path(target).parent if target.endswith(".py") else Path(target)
+    file, line = (
+        (target, 1) if found is None else ((app / found["file"]).as_posix(), int(found["line"]))
+    )
     judged = json.dumps([one.rule.id, target, one.where if found is None else file])
     digest = sha256(judged.encode()).hexdigest()[:32]
     return {
@@ -147,7 +152,10 @@ def _sarif_result(one: Criticism, number: int, target: str) -> SarifEntry:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(file), "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {
+                        "uri": quote(file, errors="surrogateescape"),
+                        "uriBaseId": "%SRCROOT%",
+                    },
                     "region": {"startLine": line},
                 },
                 "logicalLocations": [{"fullyQualifiedName": reader_text(one.where)}],
