@@ -517,3 +517,33 @@ def test_margins_are_stated_by_score() -> None:
     plan = parse_plan(GOOD + "\n[margins]\nl1 = 0.2\nl1_of_cohort = 0.1\n", "plan.toml")
     assert plan.margins == {"l1": 0.2, "l1_of_cohort": 0.1}
     assert parse_plan(plan.toml(), "again") == plan
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("rate = 0.1", "rate = 0.2"),
+        ("rounds = 3", "rounds = 2"),
+        ("clients = 4", "clients = 3"),
+    ],
+)
+def test_what_attackers_suppose_is_stated_before_canaries_are_read(
+    written: str, instead: str
+) -> None:
+    text = """
+[data]
+source = "digits"
+clients = 4
+candidates = { members = 50, outsiders = 200, canaries = "labelled" }
+[training]
+model = "mlp"
+rounds = 3
+rate = 0.1
+[[threats]]
+attacks = ["whitened_membership"]
+"""
+    stated = parse_plan(text, "p").bound_settings().digest
+    changed = parse_plan(text.replace(written, instead), "p")
+    assert not changed.bound_settings(stated).are_as_stated
+    moved = parse_plan(text.replace("digits", "mnist"), "p")
+    assert moved.bound_settings(stated).are_as_stated  # its canaries have a digest of their own

@@ -56,7 +56,7 @@ def draw_canaries(
 
     Args:
         plan: its `[data]` and first seed determine the canaries; audit the recording with the
-            same ones, and with the same `[epsilon]` and membership attacks.
+            same ones, and with the same `[training]`, `[epsilon]` and membership attacks.
         folder: for the files.
         resources: where the data are.
 

@@ -33,10 +33,11 @@ class EpsilonPlan(StrictModel):
     level: Annotated[float, Field(gt=0, le=0.5)] = 0.05
 
     def digest(self, attacks: Iterable[Mapping[str, Any]]) -> str:
-        """Return a digest of these choices and of the attacks to choose from.
+        """Return a digest of these choices, of the attacks to choose from, and what they use.
 
         Args:
-            attacks: each membership attack with its observers and settings, in JSON types.
+            attacks: each membership attack with its observers and settings, and the data and
+                training that attackers suppose, in JSON types.
 
         """
         stated = [self.model_dump(mode="json"), *attacks]

@@ -510,12 +510,17 @@ class Plan(StrictModel):
             {"observers": sorted(threat.observers), "attack": threat.attack_name(attack)}
             for threat, attack in attacks
         ]
+        # What attackers suppose and have: another rate or more examples is another try. The
+        # source may move to another folder; the digest of its canaries is stated apart.
+        training = self.training.model_dump(mode="json", exclude={"record"})
+        data = self.data.model_dump(mode="json", exclude={"source"})
+        supposed = [{"training": training, "data": data}, *by_name]
         return BoundSettings(
             epsilon.attack or "",
             epsilon.guesses,
             epsilon.level,
-            epsilon.digest(by_name),
-            EpsilonPlan().digest(by_name) if stated_digest == "" else stated_digest,
+            epsilon.digest(supposed),
+            EpsilonPlan().digest(supposed) if stated_digest == "" else stated_digest,
         )
 
     def _canary_attacks(self) -> Iterator[tuple[ThreatPlan, Attack[Any]]]:
