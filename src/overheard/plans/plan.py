@@ -514,7 +514,7 @@ class Plan(StrictModel):
         # source may move to another folder; the digest of its canaries is stated apart.
         training = self.training.model_dump(mode="json", exclude={"record"})
         data = self.data.model_dump(mode="json", exclude={"source"})
-        supposed = [{"training": training, "data": data}, *by_name]
+        supposed: list[dict[str, Any]] = [{"training": training, "data": data}, *by_name]
         return BoundSettings(
             epsilon.attack or "",
             epsilon.guesses,
