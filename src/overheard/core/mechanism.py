@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from overheard.core.parties import SERVER, Party
-from overheard.core.settings import Positive, PositiveShare, Settings
+from overheard.core.settings import Positive, Settings
 
 PrivacyUnit = Literal["client", "record"]
 """The unit of privacy: all data of one client, or one of its records."""
@@ -105,7 +105,7 @@ class Mechanism(Settings):
             They are sampled once a round, so `steps` must be 1.
         record_sampling: how the records of each step are sampled, for a unit of one record;
             None = not stated.
-        record_rate: share of a client's records in a step (0..1); None = all, or not stated.
+        record_rate: share of a client's records in a step (1e-9..1); None = all, or not stated.
         is_relation_stated: whether the stated epsilon is known to be for the relation of
             `moves`; False = it may be for a unit that is added or removed.
         stated: the epsilon that was configured or promised; None = none.
@@ -129,7 +129,7 @@ class Mechanism(Settings):
     stated_for: EpsilonScope = "run"
     unproven: str = ""
     record_sampling: RecordSampling | None = None
-    record_rate: PositiveShare | None = None
+    record_rate: Annotated[float, Ge(1e-9), Le(1)] | None = None
     is_relation_stated: bool = True
 
     def check_together(self) -> None:

@@ -19,6 +19,7 @@ from overheard.core.accounting.stated_steps import (
     read_stated_steps,
     write_steps,
 )
+from overheard.core.mechanism import Mechanism
 from overheard.core.messages import Evaluation, Message, MessageBody, MissingReply, Update
 from overheard.core.parties import SERVER, Party
 from tests.core.closed_form_epsilon import closed_epsilon
@@ -187,3 +188,18 @@ def test_extreme_facts_of_one_client_leave_the_account_of_another_as_it_is(
     (of_honest,) = (one for one in both.accounts if one.client == B)
     assert of_honest.epsilon == steps_epsilon(honest.steps, 1e-5)
     assert 0 <= lower_epsilon(hostile.steps, 1e-5) <= alone.largest.epsilon
+
+
+def test_a_mechanism_with_next_to_no_rate_is_refused_in_place_of_a_crash() -> None:
+    with pytest.raises(ValueError, match="record_rate"):
+        Mechanism(
+            1.0,
+            1.0,
+            DELTA,
+            "client",
+            "client",
+            1.0,
+            "record",
+            record_sampling="poisson",
+            record_rate=5e-324,
+        )
