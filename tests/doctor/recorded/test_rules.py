@@ -1,5 +1,6 @@
 """Each rule fires on a bad run and not on a good one; good set-ups raise no alarm."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -8,9 +9,11 @@ import pytest
 from overheard.core.accounting.accountant import account_mechanism
 from overheard.core.defense import RunParameters
 from overheard.core.mechanism import Mechanism
+from overheard.core.messages import Update
 from overheard.core.recipe import Recipe
 from overheard.doctor.recorded.diagnose import diagnose_run, run_rules
 from overheard.doctor.recorded.evidence import Hidden, RunEvidence
+from tests.doctor.recorded import runs
 from tests.doctor.recorded.runs import (
     CENTRAL,
     LOCAL,
@@ -178,6 +181,21 @@ def test_says_what_it_cannot_see():
     unknown = opacus(recipe=None)
     found = diagnose_run(unknown)
     assert "noise-too-small" in {one.rule.id for one in found.unseen}
+
+
+@pytest.mark.parametrize("name", ["noise-too-small", "noise-repeats"])
+@pytest.mark.parametrize("filling", [None, math.nan, math.inf])
+def test_says_that_few_finite_numbers_tell_no_noise(
+    monkeypatch: pytest.MonkeyPatch, name: str, filling: float | None
+):
+    shapes = {"layer.weight": (4, 10)} if filling is None else runs.SHAPES
+    monkeypatch.setattr(runs, "SHAPES", shapes)
+    run = evidence(LOCAL, "LocalDpMod()", Drawn(noise=0.0))
+    for message in run.messages:
+        if filling is not None and isinstance(message.body, Update):
+            for tensor in message.body.delta.values():
+                tensor.fill_(filling)
+    assert isinstance(RULES[name].examine(run), Hidden)
 
 
 def test_noise_of_the_server_is_measured_too():

@@ -84,8 +84,8 @@ class NoisySample:
 
     @property
     def measured_deviation(self) -> float:
-        """The most noise that the coordinates allow, as a deviation."""
-        return float(self.values.abs().median()) / QUARTILE
+        """The most noise that the finite coordinates allow, as a deviation."""
+        return float(self.values[self.values.isfinite()].abs().median()) / QUARTILE
 
     @property
     def name(self) -> str:
@@ -97,11 +97,13 @@ def has_too_little(values: Tensor, deviation: float, tests: int) -> bool:
     """Return whether values have less Gaussian noise than this deviation.
 
     Args:
-        values: numbers that each contain noise of their own.
+        values: numbers that each contain noise of their own; others than finite ones tell
+            nothing of it.
         deviation: the deviation that they must have at least.
         tests: number of such tests in a run, which share `FALSE_ALARM`.
 
     """
+    values = values[values.isfinite()]
     count = values.numel()
     if count < MIN_COORDINATES or deviation <= 0:
         return False
@@ -127,7 +129,7 @@ def examine_noise(
         return None
     faults, hidden = list[Fault](), list[str]()
     for one in noisy:
-        samples = noise_samples(run, one)
+        samples = telling_samples(run, one)
         found = samples if isinstance(samples, str) else find(one.name, samples)
         if isinstance(found, str):
             hidden.append(f"{one.name}: {found}")
@@ -148,6 +150,17 @@ def noise_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, 
     else:
         found = one.mechanism.unproven or _client_samples(run, one)
     return found or "no update and no model that contains its noise is recorded"
+
+
+def telling_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
+    """Return the samples that are large enough to tell their noise; a text = why not."""
+    found = noise_samples(run, one)
+    if isinstance(found, str):
+        return found
+    telling = (one for one in found if int(one.values.isfinite().sum()) >= MIN_COORDINATES)
+    return tuple(telling) or (
+        f"no message has {MIN_COORDINATES} numbers that are finite, and fewer tell no noise"
+    )
 
 
 def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
