@@ -47,6 +47,17 @@ def test_a_critical_fault_gives_exit_code_1_in_every_format(
     assert len(failures) == found["counts"]["critical"]
 
 
+@pytest.mark.parametrize("name", ["absent", "absent.py", "broken.py", "folder"])
+def test_a_target_without_readable_python_is_invalid(
+    overheard: Command, tmp_path: Path, name: str
+):
+    (tmp_path / "folder").mkdir()
+    for broken in (tmp_path / "broken.py", tmp_path / "folder" / "broken.py"):
+        broken.write_text("def (")
+    said = overheard("doctor", tmp_path / name)
+    assert said.code == 2, said
+
+
 @pytest.mark.parametrize("name", ["client.py", "a \x1b[1m<b>.py", "b\udcff.py"])
 def test_faults_of_code_point_to_a_file_below_the_current_folder(
     overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -53,7 +53,7 @@ def diagnose_source(path: Path) -> Diagnosis:
     The code is parsed and never run.
 
     Raises:
-        PlanError: if there is no Python file, or they are too many or too large.
+        PlanError: if no Python file can be read, or they are too many or too large.
 
     """
     files = read_app_files(path)

@@ -70,7 +70,7 @@ def read_app_files(path: Path) -> AppFiles:
     """Read a Python file, or all Python files of a folder but tests and environments.
 
     Raises:
-        PlanError: if there is none, or they are too many or too large.
+        PlanError: if none can be read, or they are too many or too large.
 
     """
     folder = path if path.is_dir() else path.parent
@@ -99,6 +99,8 @@ def read_app_files(path: Path) -> AppFiles:
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
             unread.append(f"{relative}{line} is no Python that can be read: {error.msg}")
+    if not files:
+        raise PlanError(f"{path}: has no Python that can be read: {unread[0]}")
     config, nodes = _read_config(folder, unread)
     return AppFiles(tuple(files), tuple(unread), config, nodes)
 
