@@ -58,6 +58,17 @@ def test_a_target_without_readable_python_is_invalid(
     assert said.code == 2, said
 
 
+def test_a_folder_with_more_folders_than_are_looked_at_is_invalid(
+    overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("overheard.doctor.source.files.MOST_FILES", 3)
+    (tmp_path / "main.py").write_text("x = 1")
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    said = overheard("doctor", tmp_path)
+    assert said.code == 2, said
+
+
 @pytest.mark.parametrize("name", ["client.py", "a \x1b[1m<b>.py", "b\udcff.py"])
 def test_faults_of_code_point_to_a_file_below_the_current_folder(
     overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

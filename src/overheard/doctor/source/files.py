@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import final
 
@@ -106,7 +105,11 @@ def read_app_files(path: Path) -> AppFiles:
 
 
 def _source_paths(folder: Path) -> Iterator[Path]:
-    for place, folders, names in islice(walk_folders(folder), MOST_FILES):
+    for number, (place, folders, names) in enumerate(walk_folders(folder)):
+        if number == MOST_FILES:
+            raise PlanError(
+                f"{folder}: has more than {MOST_FILES} folders: name the folder of one app"
+            )
         folders[:] = [one for one in folders if not LEFT_OUT.fullmatch(one)]
         for name in names:
             if name.endswith(".py") and not TEST_FILE.fullmatch(name):
