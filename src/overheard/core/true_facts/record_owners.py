@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, final
+from typing import Annotated, Self, final
 
 from pydantic import Field
 
@@ -117,57 +117,45 @@ class OfferedCanaries(TrueFact):
         return OfferedCanaries({party: held for one in renamed for party, held in one.items()})
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class BoundDigest(TrueFact):
-    """The digest of how epsilon is bounded, as stated when the canaries were drawn."""
-
+class _Digest(TrueFact):
     digest: str
 
-    key = "bound"
     form = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")]
+
+    @classmethod
+    def from_json(cls, stated: str) -> Self:
+        """Return the digest that truth.json states."""
+        return cls(stated)
+
+    def to_json(self) -> str:
+        """Return the digest."""
+        return self.digest
+
+    def renamed(self, names: Renaming) -> Self:
+        """Return the digest as it is: it depends on no client."""
+        return self
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundDigest(_Digest):
+    """The digest of how epsilon is bounded, as stated when the canaries were drawn."""
+
+    key = "bound"
     how_to_get = (
         "the ground truth does not state how epsilon is bounded: take the truth.json that "
         "`overheard canaries` wrote"
     )
 
-    @classmethod
-    def from_json(cls, stated: str) -> "BoundDigest":
-        """Return the digest that truth.json states."""
-        return cls(stated)
-
-    def to_json(self) -> str:
-        """Return the digest."""
-        return self.digest
-
-    def renamed(self, names: Renaming) -> "BoundDigest":
-        """Return the digest as it is: it depends on no client."""
-        return self
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class RecordsDigest(TrueFact):
+class RecordsDigest(_Digest):
     """The digest of the list of candidate records, which tells whether a plan has the same."""
 
-    digest: str
-
     key = "canaries"
-    form = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern="^[0-9a-f]*$")]
     how_to_get = (
         "the ground truth has no digest of the candidate records: take the truth.json that "
         "`overheard canaries` wrote"
     )
-
-    @classmethod
-    def from_json(cls, stated: str) -> "RecordsDigest":
-        """Return the digest that truth.json states."""
-        return cls(stated)
-
-    def to_json(self) -> str:
-        """Return the digest."""
-        return self.digest
-
-    def renamed(self, names: Renaming) -> "RecordsDigest":
-        """Return the digest as it is: it depends on no client."""
-        return self

@@ -145,4 +145,9 @@ def _run(request: ProofRequest, out: Path, seconds: int) -> Proof:
         raise PlanError(
             f"{place}: the process of the client ended ({last[:300]}): mend its code"
         )
+    if not out.is_file():
+        raise PlanError(
+            f"{place}: the client ended its process before the proof was done: leave out calls "
+            "such as os._exit"
+        )
     return TypeAdapter(Proof).validate_json(read_json_text(out, PlanError))

@@ -3,11 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.messages import Update
 from overheard.core.parties import Party
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 SPENT = re.compile(r"(?<![a-z])eps(ilon)?(?![a-z])", re.IGNORECASE)
@@ -24,14 +23,14 @@ EQUAL = 0.01
 class AccountantPerRound(RunRule):
     """A client reports an epsilon that does not grow, although it trains again."""
 
-    name: ClassVar[str] = "accountant-per-round"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the reported epsilon is that of a round, and forgets earlier ones"
-    mend: ClassVar[str] = (
+    name = "accountant-per-round"
+    severity = "critical"
+    title = "the reported epsilon is that of a round, and forgets earlier ones"
+    mend = (
         "Make the engine and its accountant once for each client, keep them from round to "
         "round, and report the epsilon of all rounds."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "flwrlabs/flower examples/opacus: a new PrivacyEngine in every message; "
         "meta-pytorch/opacus #688"
     )

@@ -1,9 +1,8 @@
 """A stated epsilon that no accounting of its settings allows."""
 
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.mechanism import UNITS
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -20,13 +19,13 @@ from overheard.doctor.recorded.rules.epsilon_of_one_round import is_of_one_round
 class ClaimBelowAccounting(RunRule):
     """The stated epsilon is below a lower bound of the epsilon of its settings."""
 
-    name: ClassVar[str] = "claim-below-accounting"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the stated epsilon is smaller than its settings allow"
-    mend: ClassVar[str] = (
+    name = "claim-below-accounting"
+    severity = "critical"
+    title = "the stated epsilon is smaller than its settings allow"
+    mend = (
         "State the epsilon of all rounds, steps and the true sampling rate, or add more noise."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), accounting; '
         "google-research/federated #18"
     )

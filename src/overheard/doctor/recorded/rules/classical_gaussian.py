@@ -1,7 +1,7 @@
 """The classical formula of the Gaussian mechanism, where it does not hold."""
 
 from math import log, sqrt
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.accounting.accountant import (
     TOLERANCE,
@@ -9,7 +9,6 @@ from overheard.core.accounting.accountant import (
     is_accountant_installed,
 )
 from overheard.core.mechanism import INSTALL_HINT
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -31,14 +30,14 @@ class ClassicalGaussian(RunRule):
     The formula is proven for epsilon up to 1. Above, the exact epsilon of this noise decides.
     """
 
-    name: ClassVar[str] = "classical-gaussian"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "noise by the classical Gaussian formula, where it is too small"
-    mend: ClassVar[str] = (
+    name = "classical-gaussian"
+    severity = "critical"
+    title = "noise by the classical Gaussian formula, where it is too small"
+    mend = (
         "Compute the noise with dp-accounting, or by Balle and Wang 2018, from the epsilon of "
         "all rounds."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "Dwork and Roth 2014, theorem A.1, for epsilon below 1; Balle and Wang 2018 (ICML); "
         "Flower's LocalDpMod uses the formula for every epsilon"
     )

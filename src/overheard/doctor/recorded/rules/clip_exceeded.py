@@ -1,9 +1,8 @@
 """Updates that are longer than the clip to which the noise is calibrated."""
 
 from math import sqrt
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -27,14 +26,14 @@ ROUNDING = 1e-3
 class ClipExceeded(RunRule):
     """A client's update, or the mean of the round, is longer than the clip and its noise."""
 
-    name: ClassVar[str] = "clip-exceeded"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "updates are longer than the clip to which the noise is calibrated"
-    mend: ClassVar[str] = (
+    name = "clip-exceeded"
+    severity = "critical"
+    title = "updates are longer than the clip to which the noise is calibrated"
+    mend = (
         "Clip the whole update to the stated norm before the noise is added, and after every "
         "other change of it."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), sensitivity alignment; clips '
         "of raw weights: KanishJebaMathewM/Truxify #3844"
     )

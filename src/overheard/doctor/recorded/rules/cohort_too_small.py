@@ -1,8 +1,7 @@
 """Noise for more clients than replied."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -21,14 +20,14 @@ COHORT_SETTING = "num_sampled_clients"
 class CohortTooSmall(RunRule):
     """The noise on a mean is for a sum of more clients than were in the mean."""
 
-    name: ClassVar[str] = "cohort-too-small"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the noise is scaled to more clients than replied"
-    mend: ClassVar[str] = (
+    name = "cohort-too-small"
+    severity = "critical"
+    title = "the noise is scaled to more clients than replied"
+    mend = (
         "Scale the noise to the clients that a round really has, or refuse rounds with fewer "
         "replies than the noise is scaled to."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "flwrlabs/flower examples/fl-dp-sa; Flower logs: the number of clients returning "
         "parameters differs from the number of sampled clients"
     )

@@ -1,9 +1,8 @@
 """Exact numbers of examples beside a claim for records that are added or removed."""
 
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.messages import Update
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 
@@ -11,14 +10,14 @@ from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, Run
 class CountsInClear(RunRule):
     """Replies state how many examples a client has, which an added record changes by one."""
 
-    name: ClassVar[str] = "counts-in-clear"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "exact numbers of examples travel in clear"
-    mend: ClassVar[str] = (
+    name = "counts-in-clear"
+    severity = "theoretical"
+    title = "exact numbers of examples travel in clear"
+    mend = (
         "State the claim for a record that is replaced, or say that the number of examples is "
         "public, or send a rounded number."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), public and private metadata, '
         "neighboring relation"
     )

@@ -1,9 +1,8 @@
 """A delta that allows to reveal whole units."""
 
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.mechanism import UNITS
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -18,11 +17,11 @@ from overheard.doctor.recorded.evidence import (
 class DeltaTooLarge(RunRule):
     """Delta is not below one divided by the number of units."""
 
-    name: ClassVar[str] = "delta-too-large"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "delta is not below 1 / number of units"
-    mend: ClassVar[str] = "State epsilon at a delta well below 1 / number of units."
-    reference: ClassVar[str] = (
+    name = "delta-too-large"
+    severity = "theoretical"
+    title = "delta is not below 1 / number of units"
+    mend = "State epsilon at a delta well below 1 / number of units."
+    reference = (
         "Dwork and Roth 2014, section 2.3: a mechanism that publishes whole records of a few "
         "people has delta 1 / n"
     )

@@ -1,8 +1,7 @@
 """The epsilon of one round, stated as that of the run."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -20,13 +19,11 @@ CLOSE = 0.1
 class EpsilonOfOneRound(RunRule):
     """The stated epsilon of the run is about that of a single round, and it has several."""
 
-    name: ClassVar[str] = "epsilon-of-one-round"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the epsilon of one round is stated for the run"
-    mend: ClassVar[str] = (
-        "Keep one accountant over all rounds, and state what it says after the last one."
-    )
-    reference: ClassVar[str] = (
+    name = "epsilon-of-one-round"
+    severity = "critical"
+    title = "the epsilon of one round is stated for the run"
+    mend = "Keep one accountant over all rounds, and state what it says after the last one."
+    reference = (
         "flwrlabs/flower examples/opacus: a new PrivacyEngine in every message; "
         "google-research/federated #18"
     )

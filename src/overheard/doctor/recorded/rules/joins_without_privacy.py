@@ -1,11 +1,10 @@
 """A client that joins later, and trains without the noise of the others."""
 
 from statistics import median
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.messages import MissingReply, Update
 from overheard.core.parties import Party
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 from overheard.doctor.recorded.noise import NoisySample, update_samples
 from overheard.doctor.recorded.rules.accountant_per_round import spent_metrics
@@ -21,16 +20,14 @@ class JoinsWithoutPrivacy(RunRule):
     Engines that are made in round 0 alone are missing in clients that join or restart later.
     """
 
-    name: ClassVar[str] = "joins-without-privacy"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "a client that joins later has no differential privacy"
-    mend: ClassVar[str] = (
+    name = "joins-without-privacy"
+    severity = "critical"
+    title = "a client that joins later has no differential privacy"
+    mend = (
         "Make the engine when a client trains for the first time, whatever the round is, and "
         "refuse to train without it."
     )
-    reference: ClassVar[str] = (
-        "NVFlare examples/hello-world/hello-dp makes its engine if current_round == 0"
-    )
+    reference = "NVFlare examples/hello-world/hello-dp makes its engine if current_round == 0"
 
     def examine(self, run: RunEvidence) -> Examined:
         """Compare the first replies of later clients with those of the others."""

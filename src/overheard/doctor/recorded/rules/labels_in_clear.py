@@ -1,8 +1,7 @@
 """Exact histograms of private labels beside a claim that covers these data."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 from overheard.findings.metadata import find_label_histograms
 
@@ -11,11 +10,11 @@ from overheard.findings.metadata import find_label_histograms
 class LabelsInClear(RunRule):
     """Replies carry histograms of labels, and noise at the client should hide its data."""
 
-    name: ClassVar[str] = "labels-in-clear"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "histograms of private labels travel in clear"
-    mend: ClassVar[str] = "Send no counts by label, or add noise and count it in epsilon."
-    reference: ClassVar[str] = (
+    name = "labels-in-clear"
+    severity = "critical"
+    title = "histograms of private labels travel in clear"
+    mend = "Send no counts by label, or add noise and count it in epsilon."
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), public and private metadata'
     )
 

@@ -1,8 +1,7 @@
 """Exact measures in training replies whose names do not say which data they are of."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, RunEvidence, RunRule
 from overheard.doctor.recorded.rules.training_metrics_in_clear import (
     find_measures,
@@ -17,15 +16,11 @@ class MetricsOfUnknownData(RunRule):
     It is no alarm: the same name is used for held-out data, of which nothing is claimed.
     """
 
-    name: ClassVar[str] = "metrics-of-unknown-data"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "measures in training replies may be of private training data"
-    mend: ClassVar[str] = (
-        "Measure on held-out data and name it so, such as test_accuracy, or send no measure."
-    )
-    reference: ClassVar[str] = (
-        'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), auxiliary information'
-    )
+    name = "metrics-of-unknown-data"
+    severity = "theoretical"
+    title = "measures in training replies may be of private training data"
+    mend = "Measure on held-out data and name it so, such as test_accuracy, or send no measure."
+    reference = 'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), auxiliary information'
 
     def examine(self, run: RunEvidence) -> Examined:
         """Look at the metrics of each reply, if noise at the client should hide its data."""

@@ -1,8 +1,7 @@
 """A claim with no noise, or with noise for a clip that nobody enforces."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 
@@ -10,11 +9,11 @@ from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, Run
 class NoNoiseOrClip(RunRule):
     """A mechanism that states an epsilon, and guarantees nothing to anybody."""
 
-    name: ClassVar[str] = "no-noise-or-clip"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "an epsilon is stated without noise, or without clipping"
-    mend: ClassVar[str] = "Clip what each unit adds, and add noise that suits the clip."
-    reference: ClassVar[str] = (
+    name = "no-noise-or-clip"
+    severity = "critical"
+    title = "an epsilon is stated without noise, or without clipping"
+    mend = "Clip what each unit adds, and add noise that suits the clip."
+    reference = (
         "raptor7197/caamas #36; Dwork and Roth 2014, section 3.5: noise suits a sensitivity"
     )
 

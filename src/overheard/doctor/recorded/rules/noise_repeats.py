@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 from overheard.doctor.recorded.noise import (
     QUARTILE,
@@ -25,14 +24,14 @@ class NoiseRepeats(RunRule):
     one, whatever was trained, so the same test as for a single update holds.
     """
 
-    name: ClassVar[str] = "noise-repeats"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the same noise in several rounds or clients"
-    mend: ClassVar[str] = (
+    name = "noise-repeats"
+    severity = "critical"
+    title = "the same noise in several rounds or clients"
+    mend = (
         "Draw the noise anew for each release: set no seed in a client, a message or a round, "
         "or draw noise from a generator of its own that nobody seeds."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), randomness; seeds such as '
         "torch.manual_seed in client_fn"
     )

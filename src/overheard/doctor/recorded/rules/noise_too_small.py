@@ -1,9 +1,8 @@
 """Less noise in updates or models than is stated."""
 
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 from overheard.doctor.recorded.noise import QUARTILE, NoisySample, examine_noise, has_too_little
 
@@ -12,14 +11,14 @@ from overheard.doctor.recorded.noise import QUARTILE, NoisySample, examine_noise
 class NoiseTooSmall(RunRule):
     """Updates, or the server's means, contain less noise than their mechanism states."""
 
-    name: ClassVar[str] = "noise-too-small"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "less noise than stated"
-    mend: ClassVar[str] = (
+    name = "noise-too-small"
+    severity = "critical"
+    title = "less noise than stated"
+    mend = (
         "Add noise of multiplier times clip to what is sent, after clipping and once for each "
         "release, and check that nothing removes or scales it down later."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), sensitivity alignment; the '
         "test: Anderson 1955 (Proc. AMS 6), see docs/doctor.md"
     )

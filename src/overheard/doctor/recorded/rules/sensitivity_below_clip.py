@@ -1,8 +1,7 @@
 """A sensitivity of LocalDpMod that its clip does not allow."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 
@@ -14,14 +13,14 @@ class SensitivityBelowClip(RunRule):
     by up to two.
     """
 
-    name: ClassVar[str] = "sensitivity-below-clip"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the noise is for a smaller sensitivity than the clip allows"
-    mend: ClassVar[str] = (
+    name = "sensitivity-below-clip"
+    severity = "critical"
+    title = "the noise is for a smaller sensitivity than the clip allows"
+    mend = (
         "Set the sensitivity to the clip (a unit is added or removed) or to two clips (it is "
         "replaced)."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "Flower's LocalDpMod takes any sensitivity, unrelated to clipping_norm; JAX Privacy, "
         '"Sharp edges" (2026), sensitivity alignment'
     )

@@ -1,11 +1,10 @@
 """Shuffled batches that are accounted as Poisson samples."""
 
 from dataclasses import replace
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.accounting.accountant import account_mechanism, is_accountant_installed
 from overheard.core.mechanism import INSTALL_HINT
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -24,14 +23,14 @@ class ShuffledAsPoisson(RunRule):
     once in an epoch, so one Gaussian an epoch, without amplification.
     """
 
-    name: ClassVar[str] = "shuffled-as-poisson"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "shuffled batches are accounted as Poisson samples"
-    mend: ClassVar[str] = (
+    name = "shuffled-as-poisson"
+    severity = "critical"
+    title = "shuffled batches are accounted as Poisson samples"
+    mend = (
         "Sample each record by itself for each step, as Opacus does by default, or state the "
         "epsilon of one Gaussian an epoch."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "JAX Privacy, 'Sharp edges' (McKenna and McMahan 2026), accounting and batch "
         "selection; Chua et al. 2024 (ICML)"
     )

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.messages import Message, UnstoredMessage, Update
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 MEASURED = re.compile(
@@ -35,14 +34,14 @@ class TrainingMetricsInClear(RunRule):
     be evaluated on them. `MetricsOfUnknownData` is about names that do not say of which data.
     """
 
-    name: ClassVar[str] = "training-metrics-in-clear"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "exact measures of private training data travel in clear"
-    mend: ClassVar[str] = (
+    name = "training-metrics-in-clear"
+    severity = "critical"
+    title = "exact measures of private training data travel in clear"
+    mend = (
         "Send no loss or accuracy of training data, or add noise to them and count it in "
         "epsilon. Measure on public or held-out data."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges" (McKenna and McMahan 2026), auxiliary information; NVFlare '
         "examples/hello-world/hello-dp streams train_loss; flwrlabs/flower examples/fl-dp-sa"
     )

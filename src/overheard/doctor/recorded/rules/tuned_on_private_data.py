@@ -1,8 +1,7 @@
 """Several runs on the same private data, of which one is chosen."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
 
 
@@ -10,14 +9,14 @@ from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, Run
 class TunedOnPrivateData(RunRule):
     """The claim is that of one run, and it was chosen among several on the same data."""
 
-    name: ClassVar[str] = "tuned-on-private-data"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "several runs on the same data, and the epsilon of one"
-    mend: ClassVar[str] = (
+    name = "tuned-on-private-data"
+    severity = "critical"
+    title = "several runs on the same data, and the epsilon of one"
+    mend = (
         "Compose the epsilon of all runs, or choose a random number of runs and account for "
         "the choice (Papernot and Steinke 2022)."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "Papernot and Steinke 2022 (ICLR), Hyperparameter tuning with Renyi differential "
         "privacy; Liu and Talwar 2019 (STOC)"
     )

@@ -1,10 +1,9 @@
 """A mean weighted by private counts, with noise for equal weights."""
 
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.messages import Update
 from overheard.core.parties import Party
-from overheard.doctor.criticism import Severity
 from overheard.doctor.recorded.evidence import (
     Examined,
     Fault,
@@ -27,14 +26,14 @@ class WeightsByCounts(RunRule):
     A client with more examples than others moves the mean by more than clip / clients.
     """
 
-    name: ClassVar[str] = "weights-by-counts"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "clients are weighted by private counts, and the noise is not"
-    mend: ClassVar[str] = (
+    name = "weights-by-counts"
+    severity = "critical"
+    title = "clients are weighted by private counts, and the noise is not"
+    mend = (
         "Weight all clients alike, or scale the noise to clip times the largest "
         "possible weight and keep the counts out of the message."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "Flower's DP strategies average by num-examples by default; with an accountant Flower "
         'refuses unequal weights; JAX Privacy, "Sharp edges" (2026), sensitivity alignment'
     )

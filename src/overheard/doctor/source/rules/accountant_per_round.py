@@ -1,8 +1,7 @@
 """A new engine or accountant in each message."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.accountants import (
     MADE,
     Accountant,
@@ -18,14 +17,14 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 class NewAccountantInCode(SourceRule):
     """An engine that is made for each message knows the steps of one message only."""
 
-    name: ClassVar[str] = "accountant-per-round"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "a new privacy engine in each message"
-    mend: ClassVar[str] = (
+    name = "accountant-per-round"
+    severity = "critical"
+    title = "a new privacy engine in each message"
+    mend = (
         "Keep one engine over all rounds, or keep its accountant's state between messages and "
         "load it into the new engine; choose noise for the steps of all rounds."
     )
-    reference: ClassVar[str] = "flwrlabs/flower, examples/opacus; meta-pytorch/opacus #688"
+    reference = "flwrlabs/flower, examples/opacus; meta-pytorch/opacus #688"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether an engine or an accountant is made."""

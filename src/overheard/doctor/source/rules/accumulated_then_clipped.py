@@ -1,8 +1,7 @@
 """Gradients of several batches are summed before they are clipped."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.clipping import accumulation, clips, is_on_gradient
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -12,14 +11,14 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class AccumulatedThenClipped(SourceRule):
     """Clipping a sum over batches bounds no example's part in it."""
 
-    name: ClassVar[str] = "accumulated-then-clipped"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "gradients are accumulated before they are clipped"
-    mend: ClassVar[str] = (
+    name = "accumulated-then-clipped"
+    severity = "critical"
+    title = "gradients are accumulated before they are clipped"
+    mend = (
         "Clip the gradient of each example, sum the clipped ones over the batches, and add "
         "noise once to the sum."
     )
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", gradient accumulation'
+    reference = 'JAX Privacy, "Sharp edges", gradient accumulation'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the app adds noise by itself, and no library clips for it."""

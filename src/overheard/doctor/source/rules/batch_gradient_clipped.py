@@ -1,9 +1,8 @@
 """The gradient of a batch is clipped instead of that of each example."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.clipping import (
     accumulation,
     clips,
@@ -19,16 +18,14 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class BatchGradientClipped(SourceRule):
     """Clipping the mean gradient of a batch bounds no example's part in it."""
 
-    name: ClassVar[str] = "batch-gradient-clipped"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the gradient of a batch is clipped, not that of each example"
-    mend: ClassVar[str] = (
+    name = "batch-gradient-clipped"
+    severity = "critical"
+    title = "the gradient of a batch is clipped, not that of each example"
+    mend = (
         "Clip the gradient of each example before the sum, as Opacus, TensorFlow Privacy and "
         "JAX Privacy do, and scale the noise to that clip."
     )
-    reference: ClassVar[str] = (
-        'APPFL/APPFL #349; JAX Privacy, "Sharp edges", sensitivity alignment'
-    )
+    reference = 'APPFL/APPFL #349; JAX Privacy, "Sharp edges", sensitivity alignment'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the app adds noise by itself, and no library clips for it."""

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import CallSite
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -34,15 +33,11 @@ _MENDED = frozenset(
 class BatchNorm(SourceRule):
     """Batch normalisation mixes the examples of a batch, so no clip bounds a single one."""
 
-    name: ClassVar[str] = "batch-norm"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "batch normalisation with DP-SGD"
-    mend: ClassVar[str] = (
-        "Replace it by group normalisation, such as by `ModuleValidator.fix` of Opacus."
-    )
-    reference: ClassVar[str] = (
-        'JAX Privacy, "Sharp edges", cross-example operations; APPFL/APPFL #349'
-    )
+    name = "batch-norm"
+    severity = "critical"
+    title = "batch normalisation with DP-SGD"
+    mend = "Replace it by group normalisation, such as by `ModuleValidator.fix` of Opacus."
+    reference = 'JAX Privacy, "Sharp edges", cross-example operations; APPFL/APPFL #349'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether gradients of single examples are clipped and get noise."""

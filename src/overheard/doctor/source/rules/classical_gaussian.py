@@ -1,11 +1,10 @@
 """The classical Gaussian formula above an epsilon of 1."""
 
 from math import log, sqrt
-from typing import ClassVar, final
+from typing import final
 
 from overheard.core.accounting.accountant import gaussian_epsilon, is_accountant_installed
 from overheard.core.mechanism import INSTALL_HINT
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
@@ -18,15 +17,11 @@ ROUNDING = 0.01
 class ClassicalGaussianInCode(SourceRule):
     """Noise of sqrt(2 ln(1.25/delta))/epsilon is proven for an epsilon of at most 1 only."""
 
-    name: ClassVar[str] = "classical-gaussian"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the classical Gaussian formula beyond its range"
-    mend: ClassVar[str] = (
-        "Choose the noise by the exact Gaussian mechanism (Balle and Wang 2018, theorem 8)."
-    )
-    reference: ClassVar[str] = (
-        "flwr.clientapp.mod.LocalDpMod; Dwork and Roth 2014, theorem 3.22"
-    )
+    name = "classical-gaussian"
+    severity = "critical"
+    title = "the classical Gaussian formula beyond its range"
+    mend = "Choose the noise by the exact Gaussian mechanism (Balle and Wang 2018, theorem 8)."
+    reference = "flwr.clientapp.mod.LocalDpMod; Dwork and Roth 2014, theorem 3.22"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether there is a `LocalDpMod`."""

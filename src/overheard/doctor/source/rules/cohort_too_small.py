@@ -1,9 +1,8 @@
 """Noise scaled to more clients than a round has."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import CallSite, Flow, keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
@@ -16,14 +15,14 @@ DEFAULT_NODES = 10
 class CohortTooSmallInCode(SourceRule):
     """The noise of a mean is divided by a number of clients that is configured, not counted."""
 
-    name: ClassVar[str] = "cohort-too-small"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "noise is scaled to more clients than a round has"
-    mend: ClassVar[str] = (
+    name = "cohort-too-small"
+    severity = "critical"
+    title = "noise is scaled to more clients than a round has"
+    mend = (
         "Let the round wait for as many clients as `num_sampled_clients`: set the fraction, "
         "the least number of clients and the number of nodes accordingly."
     )
-    reference: ClassVar[str] = "flwrlabs/flower, examples/fl-dp-sa"
+    reference = "flwrlabs/flower, examples/fl-dp-sa"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the server adds noise for a configured number of clients."""

@@ -1,9 +1,8 @@
 """The number of training records is sent in clear."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import Flow
 from overheard.doctor.source.privacy import PrivateApp, Sent
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -13,13 +12,13 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class CountsSentInCode(SourceRule):
     """With the number of records, a claim holds for neighbours with the same number only."""
 
-    name: ClassVar[str] = "counts-in-clear"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "the exact number of training records leaves the client"
-    mend: ClassVar[str] = (
+    name = "counts-in-clear"
+    severity = "theoretical"
+    title = "the exact number of training records leaves the client"
+    mend = (
         "State that the number is public, so that a neighbour replaces a record or empties it."
     )
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", public and private metadata'
+    reference = 'JAX Privacy, "Sharp edges", public and private metadata'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the claim is on records, and clients send anything beside models."""

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.clipping import is_per_example
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -16,11 +15,11 @@ _SAMPLED = re.compile(r"poisson|uniformwithreplacement|bernoulli|binomial", re.I
 class DividedByRealisedSize(SourceRule):
     """The size of a Poisson sample is private: it tells whether a record was drawn."""
 
-    name: ClassVar[str] = "divided-by-realised-size"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "division by the realised size of a random batch"
-    mend: ClassVar[str] = "Divide by the expected size of a batch, a constant."
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", division by batch size'
+    name = "divided-by-realised-size"
+    severity = "critical"
+    title = "division by the realised size of a random batch"
+    mend = "Divide by the expected size of a batch, a constant."
+    reference = 'JAX Privacy, "Sharp edges", division by batch size'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the app adds noise to gradients by itself."""

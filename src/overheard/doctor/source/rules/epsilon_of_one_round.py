@@ -1,8 +1,7 @@
 """The epsilon of one round is reported as that of the run."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.accountants import READ, fresh_accountants, is_sent
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
@@ -12,16 +11,14 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 class EpsilonOfMessageInCode(SourceRule):
     """An epsilon that covers one message goes to the server as if it were the run's."""
 
-    name: ClassVar[str] = "epsilon-of-one-round"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the epsilon of one round is reported as the run's"
-    mend: ClassVar[str] = (
+    name = "epsilon-of-one-round"
+    severity = "critical"
+    title = "the epsilon of one round is reported as the run's"
+    mend = (
         "Report the epsilon of all rounds so far, from an accountant that is kept over "
         "messages, and say for how many rounds it holds."
     )
-    reference: ClassVar[str] = (
-        "flwrlabs/flower, examples/opacus; google-research/federated #18 and #25"
-    )
+    reference = "flwrlabs/flower, examples/opacus; google-research/federated #18 and #25"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether an epsilon is read from an engine or an accountant."""

@@ -1,8 +1,7 @@
 """Losses and metrics of held-out private data are sent in clear."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 from overheard.doctor.source.training import training_data
@@ -12,13 +11,11 @@ from overheard.doctor.source.training import training_data
 class HeldOutMetricsInCode(SourceRule):
     """A claim on training records does not cover the records that a model is tested on."""
 
-    name: ClassVar[str] = "held-out-metrics-in-clear"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "exact metrics of held-out records leave the client"
-    mend: ClassVar[str] = (
-        "Test on public records, or state that the claim does not cover the held-out ones."
-    )
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", public and private metadata'
+    name = "held-out-metrics-in-clear"
+    severity = "theoretical"
+    title = "exact metrics of held-out records leave the client"
+    mend = "Test on public records, or state that the claim does not cover the held-out ones."
+    reference = 'JAX Privacy, "Sharp edges", public and private metadata'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether clients send anything beside models."""

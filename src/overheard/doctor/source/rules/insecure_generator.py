@@ -1,9 +1,8 @@
 """Noise from a generator that is not cryptographic."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -13,11 +12,11 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class InsecureGenerator(SourceRule):
     """Whoever learns the state of an ordinary generator can compute the noise."""
 
-    name: ClassVar[str] = "insecure-generator"
-    severity: ClassVar[Severity] = "theoretical"
-    title: ClassVar[str] = "noise from an ordinary random generator"
-    mend: ClassVar[str] = "Use a cryptographic generator: `PrivacyEngine(secure_mode=True)`."
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", random number generation'
+    name = "insecure-generator"
+    severity = "theoretical"
+    title = "noise from an ordinary random generator"
+    mend = "Use a cryptographic generator: `PrivacyEngine(secure_mode=True)`."
+    reference = 'JAX Privacy, "Sharp edges", random number generation'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether there is an engine of Opacus."""

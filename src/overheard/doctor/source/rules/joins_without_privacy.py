@@ -1,9 +1,8 @@
 """A client that joins after the first round has no differential privacy."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.accountants import READ
 from overheard.doctor.source.code import CallSite
 from overheard.doctor.source.privacy import PrivateApp
@@ -14,14 +13,14 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 class LateJoinerInCode(SourceRule):
     """An engine that is made in the first round only is missing to whoever joins later."""
 
-    name: ClassVar[str] = "joins-without-privacy"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "a client that joins or restarts later trains without an engine"
-    mend: ClassVar[str] = (
+    name = "joins-without-privacy"
+    severity = "critical"
+    title = "a client that joins or restarts later trains without an engine"
+    mend = (
         "Make the engine whenever there is none (`if engine is None`), and keep its "
         "accountant's state on disk."
     )
-    reference: ClassVar[str] = "NVFlare, hello-dp"
+    reference = "NVFlare, hello-dp"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether an engine wraps a model."""

@@ -1,9 +1,8 @@
 """The numbers of records by label are sent in clear."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -16,11 +15,11 @@ _COUNTING = frozenset({"bincount", "Counter", "value_counts", "histogram", "hist
 class LabelsSentInCode(SourceRule):
     """Exact counts of labels tell of single records, whatever noise the model has."""
 
-    name: ClassVar[str] = "labels-in-clear"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "exact counts of values of training records leave the client"
-    mend: ClassVar[str] = "Do not send them, or add noise to them and account for it."
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", auxiliary information'
+    name = "labels-in-clear"
+    severity = "critical"
+    title = "exact counts of values of training records leave the client"
+    mend = "Do not send them, or add noise to them and account for it."
+    reference = 'JAX Privacy, "Sharp edges", auxiliary information'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether clients send anything beside models."""

@@ -1,8 +1,7 @@
 """The noise is zero."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
@@ -12,11 +11,11 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class NoNoiseInCode(SourceRule):
     """A noise multiplier of zero adds nothing."""
 
-    name: ClassVar[str] = "no-noise-or-clip"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the noise multiplier is zero"
-    mend: ClassVar[str] = "Choose the noise multiplier for the epsilon of all rounds."
-    reference: ClassVar[str] = "raptor7197/caamas #36"
+    name = "no-noise-or-clip"
+    severity = "critical"
+    title = "the noise multiplier is zero"
+    mend = "Choose the noise multiplier for the epsilon of all rounds."
+    reference = "raptor7197/caamas #36"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether a noise multiplier is stated."""

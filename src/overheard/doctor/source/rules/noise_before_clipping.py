@@ -1,8 +1,7 @@
 """Noise is added before the clip that it is scaled to."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.clipping import Clip, clips, is_on_gradient
 from overheard.doctor.source.code import Flow
 from overheard.doctor.source.privacy import Draw, PrivateApp
@@ -13,11 +12,11 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 class NoiseBeforeClipping(SourceRule):
     """Noise on something without a bound hides nothing of known size."""
 
-    name: ClassVar[str] = "noise-before-clipping"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "noise is added before clipping"
-    mend: ClassVar[str] = "Clip first, then add noise in proportion to the clip."
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", sensitivity alignment'
+    name = "noise-before-clipping"
+    severity = "critical"
+    title = "noise is added before clipping"
+    mend = "Clip first, then add noise in proportion to the clip."
+    reference = 'JAX Privacy, "Sharp edges", sensitivity alignment'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether the app adds noise by itself."""

@@ -1,8 +1,7 @@
 """Noise from a generator with a fixed seed."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
 from overheard.doctor.source.seeds import SeededNoise, seeded_noise
@@ -12,14 +11,14 @@ from overheard.doctor.source.seeds import SeededNoise, seeded_noise
 class NoiseRepeatsInCode(SourceRule):
     """The same seed gives the same noise, which a difference of two messages cancels."""
 
-    name: ClassVar[str] = "noise-repeats"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "noise from a generator with a fixed seed"
-    mend: ClassVar[str] = (
+    name = "noise-repeats"
+    severity = "critical"
+    title = "noise from a generator with a fixed seed"
+    mend = (
         "Seed nothing that noise is drawn from, or take the seed from `os.urandom`; fix the "
         "seed of data splits by a generator of their own."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "Overheard, docs/doctor.md: `torch.manual_seed` in `client_fn` or in each message"
     )
 

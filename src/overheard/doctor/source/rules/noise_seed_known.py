@@ -1,8 +1,7 @@
 """The server knows the seed of the noise."""
 
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule
 from overheard.doctor.source.seeds import seeded_noise
@@ -12,11 +11,11 @@ from overheard.doctor.source.seeds import seeded_noise
 class NoiseSeedKnown(SourceRule):
     """Whoever knows the seed can compute the noise and subtract it."""
 
-    name: ClassVar[str] = "noise-seed-known"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "the server knows the seed of the noise"
-    mend: ClassVar[str] = "Draw the seed in the client (`os.urandom`) and send it to nobody."
-    reference: ClassVar[str] = 'JAX Privacy, "Sharp edges", public and private metadata'
+    name = "noise-seed-known"
+    severity = "critical"
+    title = "the server knows the seed of the noise"
+    mend = "Draw the seed in the client (`os.urandom`) and send it to nobody."
+    reference = 'JAX Privacy, "Sharp edges", public and private metadata'
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether a generator of noise is seeded."""

@@ -1,9 +1,8 @@
 """Local noise for a sensitivity that is smaller than the clip."""
 
 import ast
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import keyword
 from overheard.doctor.source.privacy import PrivateApp
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
@@ -13,13 +12,13 @@ from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCod
 class SensitivityInCode(SourceRule):
     """`LocalDpMod` takes a sensitivity and a clip, and nothing holds them together."""
 
-    name: ClassVar[str] = "sensitivity-below-clip"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "noise for a sensitivity below the clip"
-    mend: ClassVar[str] = (
+    name = "sensitivity-below-clip"
+    severity = "critical"
+    title = "noise for a sensitivity below the clip"
+    mend = (
         "Give the clip as the sensitivity, or twice the clip if a neighbour replaces a client."
     )
-    reference: ClassVar[str] = "flwr.clientapp.mod.LocalDpMod; FLIP #832"
+    reference = "flwr.clientapp.mod.LocalDpMod; FLIP #832"
 
     def concerns(self, app: PrivateApp) -> bool:
         """Return whether there is a `LocalDpMod`."""

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.accountants import READ
 from overheard.doctor.source.code import CallSite, keyword
 from overheard.doctor.source.privacy import PrivateApp
@@ -24,14 +23,14 @@ _SAMPLERS = re.compile(
 class ShuffledInCode(SourceRule):
     """Amplification by sampling needs batches that are drawn anew, each record by a coin."""
 
-    name: ClassVar[str] = "shuffled-as-poisson"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "shuffled batches are accounted for as Poisson samples"
-    mend: ClassVar[str] = (
+    name = "shuffled-as-poisson"
+    severity = "critical"
+    title = "shuffled batches are accounted for as Poisson samples"
+    mend = (
         "Draw batches by Poisson sampling, or account for a Gaussian mechanism once an epoch, "
         "without amplification."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'JAX Privacy, "Sharp edges", accounting and batch selection; meta-pytorch/opacus #80'
     )
 

@@ -2,9 +2,8 @@
 
 import ast
 from collections import defaultdict
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.privacy import PrivateApp, Sent
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
 from overheard.doctor.source.training import training_data
@@ -14,13 +13,11 @@ from overheard.doctor.source.training import training_data
 class TrainingMetricsInCode(SourceRule):
     """A figure computed from training records without noise is outside of every claim."""
 
-    name: ClassVar[str] = "training-metrics-in-clear"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "exact losses or metrics of training records leave the client"
-    mend: ClassVar[str] = (
-        "Do not send figures of training records, or add noise to them and account for it."
-    )
-    reference: ClassVar[str] = (
+    name = "training-metrics-in-clear"
+    severity = "critical"
+    title = "exact losses or metrics of training records leave the client"
+    mend = "Do not send figures of training records, or add noise to them and account for it."
+    reference = (
         'JAX Privacy, "Sharp edges", auxiliary information; NVFlare, hello-dp; '
         "flwrlabs/flower, examples/fl-dp-sa"
     )

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.code import CallSite
 from overheard.doctor.source.privacy import PrivateApp, Sent
 from overheard.doctor.source.rule import CodeFault, Seen, SourceRule, UnclearCode
@@ -19,13 +18,13 @@ _UNEQUAL = re.compile(
 class WeightsByCountsInCode(SourceRule):
     """Flower's wrappers scale noise to equal weights; its strategies weigh by examples."""
 
-    name: ClassVar[str] = "weights-by-counts"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "clients are weighted by counts, and the noise is for equal weights"
-    mend: ClassVar[str] = (
+    name = "weights-by-counts"
+    severity = "critical"
+    title = "clients are weighted by counts, and the noise is for equal weights"
+    mend = (
         "Let each client return the same number of examples, such as 1, or weigh by a constant."
     )
-    reference: ClassVar[str] = (
+    reference = (
         "flwr.serverapp.strategy.FedAvg with DifferentialPrivacy...Clipping: weighted by "
         "`num-examples`, noise for clip / cohort"
     )

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import ClassVar, final
+from typing import final
 
-from overheard.doctor.criticism import Severity
 from overheard.doctor.source.clipping import Clip, clips, names_of
 from overheard.doctor.source.code import Flow
 from overheard.doctor.source.privacy import PrivateApp
@@ -20,14 +19,14 @@ _CHANGE = re.compile(r"\w*(update|delta|diff|grad|change|residual)\w*")
 class WeightsClipped(SourceRule):
     """Weights are no bounded change of a client, even if each is within bounds."""
 
-    name: ClassVar[str] = "weights-clipped"
-    severity: ClassVar[Severity] = "critical"
-    title: ClassVar[str] = "weights are clipped instead of the update"
-    mend: ClassVar[str] = (
+    name = "weights-clipped"
+    severity = "critical"
+    title = "weights are clipped instead of the update"
+    mend = (
         "Subtract the received model, clip the norm of this update as a whole, and add noise "
         "in proportion to that clip."
     )
-    reference: ClassVar[str] = (
+    reference = (
         'KanishJebaMathewM/Truxify #3844; JAX Privacy, "Sharp edges", sensitivity alignment'
     )
 
