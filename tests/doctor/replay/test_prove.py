@@ -100,3 +100,13 @@ def test_no_code_runs_if_it_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OVERHEARD_NO_CODE", "1")
     with pytest.raises(PlanError, match="--no-code"):
         prove_app(find_code(HERE / "flower_app"))
+
+
+def test_a_client_that_ends_its_process_is_told_and_proves_nothing(tmp_path: Path):
+    (tmp_path / "client.py").write_text(
+        "import os\n\n\ndef train(model, data, config):\n    os._exit(0)\n\n\n"
+        "def load_data(client):\n    return ()\n\n\n"
+        "def make_model():\n    import torch\n    return torch.nn.Linear(2, 2)\n"
+    )
+    with pytest.raises(PlanError, match="ended its process before the proof was done"):
+        prove_app(find_code(tmp_path / "client.py"))
