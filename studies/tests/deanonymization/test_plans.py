@@ -2,7 +2,7 @@ from overheard.questions.identity.attacks.reidentify_wccn import ReidentifyWccn
 from overheard_studies.deanonymization.setting import (
     BLOGS,
     IDENTITY_ATTACKS,
-    QUICK_SCENARIO,
+    QUICK_WISDM,
     SCENARIOS,
     WISDM,
     build_identity_attacks,
@@ -46,7 +46,7 @@ def test_the_setting_of_a_quick_run_says_what_is_reduced() -> None:
     threats = (build_threat((build_published_attack(WISDM, "shadow"),)),)
     run, full = (
         build_plan(scenario, build_known_user_settings("random"), threats)
-        for scenario in (QUICK_SCENARIO, WISDM)
+        for scenario in (QUICK_WISDM, WISDM)
     )
     description = describe_setting(WISDM.name, run, full)
     assert "1 instead of 5 seeds" in description

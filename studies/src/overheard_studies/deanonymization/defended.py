@@ -28,7 +28,7 @@ from overheard_studies.deanonymization.setting import (
     BLOGS,
     PRECISION,
     PUBLISHED,
-    QUICK_SCENARIO,
+    QUICK_WISDM,
     UPDATE_SOURCES,
     WISDM,
     IdentityScenario,
@@ -139,7 +139,7 @@ SHORT_BLOGS = replace(
 )
 """Because there are many arms, only every twelfth word and one run are used, to save time."""
 
-SHORT_WISDM = replace(QUICK_SCENARIO, rounds=6, most_rounds=6)
+SHORT_WISDM = replace(QUICK_WISDM, rounds=6, most_rounds=6)
 
 LARGE_WISDM = replace(WISDM, key="large", name="WISDM, a larger network", model=Mlp((256, 256)))
 """To see whether noise of one variance costs more where there are more weights: the paper's

@@ -26,7 +26,8 @@ from overheard_studies.deanonymization.setting import (
     OMNIGLOT,
     PRECISION,
     PUBLISHED,
-    QUICK_SCENARIO,
+    QUICK_BLOGS,
+    QUICK_WISDM,
     WISDM,
     IdentityScenario,
     ResultRows,
@@ -53,7 +54,7 @@ TrainingUsers = Literal["holdout", "everyone"]
 
 
 ONE_AXIS, QUICK_ONE_AXIS = (
-    replace(one, source=Wisdm(axes="x")) for one in (WISDM, QUICK_SCENARIO)
+    replace(one, source=Wisdm(axes="x")) for one in (WISDM, QUICK_WISDM)
 )
 
 
@@ -61,7 +62,7 @@ TRAINING_USERS: tuple[TrainingUsers, ...] = ("everyone", "holdout")
 
 
 def cross_modal(
-    scenarios: Scenarios = (BLOGS, ONE_AXIS), reduced: Scenarios = (QUICK_ONE_AXIS,)
+    scenarios: Scenarios = (BLOGS, ONE_AXIS), reduced: Scenarios = (QUICK_BLOGS, QUICK_ONE_AXIS)
 ) -> Study:
     """Return matching of updates of one modality with known data of users in another."""
 
@@ -138,6 +139,7 @@ def attributes(
         Varied(OMNIGLOT, {"alphabet": 40}),
     ),
     reduced: tuple[Varied, ...] = (
+        Varied(QUICK_BLOGS, {"gender": 12, "age_group": 12}),
         Varied(replace(OMNIGLOT, model=Mlp(), rounds=8, seeds=(0,)), {"alphabet": 40}),
     ),
 ) -> Study:

@@ -10,7 +10,14 @@ from overheard_studies.deanonymization.run_studies import (
     stages,
     utility,
 )
-from overheard_studies.deanonymization.setting import AGES, BLOGS, QUICK_SCENARIO, WISDM
+from overheard_studies.deanonymization.setting import (
+    AGES,
+    BLOGS,
+    QUICK_AGES,
+    QUICK_BLOGS,
+    QUICK_WISDM,
+    WISDM,
+)
 from overheard_studies.deanonymization.studies import (
     DEEP_DEPTH,
     SHALLOW_DEPTH,
@@ -53,6 +60,7 @@ hours, and on WISDM ten minutes."""
 
 def _studies() -> tuple[Study, ...]:
     texts = Varied(BLOGS, TEXT_LAYERS), Varied(AGES, TEXT_LAYERS)
+    short_texts = Varied(QUICK_BLOGS, TEXT_LAYERS), Varied(QUICK_AGES, TEXT_LAYERS)
     studies = (
         distances(),
         training_steps(),
@@ -68,12 +76,12 @@ def _studies() -> tuple[Study, ...]:
         depth(
             "table5",
             (*texts, perceptron(WISDM, SHALLOW_DEPTH)),
-            (perceptron(QUICK_SCENARIO, SHALLOW_DEPTH),),
+            (*short_texts, perceptron(QUICK_WISDM, SHALLOW_DEPTH)),
         ),
         depth(
             "figure9",
             (perceptron(WISDM, DEEP_DEPTH),),
-            (perceptron(QUICK_SCENARIO, DEEP_DEPTH),),
+            (perceptron(QUICK_WISDM, DEEP_DEPTH),),
         ),
         stages(),
         bias(),

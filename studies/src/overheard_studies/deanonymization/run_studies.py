@@ -47,7 +47,7 @@ from overheard_studies.deanonymization.setting import (
     BLOGS_MORE_UPDATES,
     PRECISION,
     PUBLISHED,
-    QUICK_SCENARIO,
+    QUICK_SCENARIOS,
     SCENARIOS,
     WISDM,
     IdentityScenario,
@@ -120,7 +120,7 @@ def joint_plan(source: UpdateSource, prior: PriorKind, scenario: IdentityScenari
 
 def utility(
     scenarios: Scenarios = SCENARIOS,
-    reduced: Scenarios = (QUICK_SCENARIO,),
+    reduced: Scenarios = QUICK_SCENARIOS,
     priors: tuple[PriorKind, ...] = PAPER_PRIORS,
 ) -> Study:
     """Return Table 2: the last global model, and one trained centrally on all its data."""
@@ -201,7 +201,7 @@ def _train_centrally(one: PanelRun, dataset: Dataset, seed: int) -> Weights:
 
 def known_count(
     scenarios: Scenarios = (BLOGS_MORE_UPDATES, WISDM),
-    reduced: Scenarios = (QUICK_SCENARIO,),
+    reduced: Scenarios = QUICK_SCENARIOS,
     counts: tuple[int, ...] = (1, 2, 4, 8, 16),
     source: UpdateSource = "simulated",
 ) -> Study:
@@ -294,7 +294,7 @@ RangePair = tuple[int, int]
 
 def stages(
     scenarios: Scenarios = (BLOGS_MORE_UPDATES, WISDM),
-    reduced: Scenarios = (QUICK_SCENARIO,),
+    reduced: Scenarios = QUICK_SCENARIOS,
     ranges: int = 4,
     source: UpdateSource = "simulated",
 ) -> Study:

@@ -22,6 +22,7 @@ from overheard.linkage.layers import Layer
 from overheard.linkage.multi_head_mlp import TRAINING_STEPS
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import UNDEFENDED, ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.plugin_field import plugin_label
 from overheard.questions.identity.attacks.reidentify import (
     ReidentifyKnn,
     ReidentifyMlp,
@@ -177,8 +178,37 @@ WISDM = IdentityScenario(
     chronological_prior="chronological_within_labels",
 )
 
-QUICK_SCENARIO = replace(WISDM, rounds=10, most_rounds=10, seeds=(0,))
-"""The scenario of quick runs, for every experiment."""
+QUICK_WISDM = replace(WISDM, rounds=10, most_rounds=10, seeds=(0,))
+
+QUICK_BLOGS = replace(
+    BLOGS,
+    source=Blogs(task="next_word", vocabulary=1000, tokens=60, stride=12),
+    model=Lstm(dim=32, hidden=32),
+    clients=36,
+    rounds=10,
+    participation=0.5,
+    most_rounds=4,
+    seeds=(0,),
+    test=1000,
+    background=1000,
+    modes=20,
+)
+"""A fifth of the words, a third of the examples, and two fifths of the users."""
+
+QUICK_AGES = replace(
+    AGES,
+    source=Blogs(vocabulary=2000, tokens=30),
+    model=Lstm(dim=32, hidden=32),
+    clients=36,
+    rounds=10,
+    participation=0.5,
+    most_rounds=4,
+    seeds=(0,),
+    test=1000,
+)
+
+QUICK_SCENARIOS = (QUICK_BLOGS, QUICK_AGES, QUICK_WISDM)
+"""The scenarios of quick runs."""
 
 SCENARIOS = (BLOGS, AGES, WISDM)
 """The scenarios in which users can be re-identified."""
@@ -357,6 +387,16 @@ def describe_setting(name: str, run: Plan, full: Plan) -> str:
         for what, reduced, whole in (
             ("seeds", len(run.seeds), len(full.seeds)),
             ("rounds", run.training.rounds, full.training.rounds),
+            ("users", data.clients, full.data.clients),
+            ("participation", training.participation, full.training.participation),
+        )
+        if reduced != whole
+    ]
+    reductions += [
+        f"{plugin_label(reduced)} instead of {plugin_label(whole)}"
+        for reduced, whole in (
+            (data.source, full.data.source),
+            (training.model, full.training.model),
         )
         if reduced != whole
     ]

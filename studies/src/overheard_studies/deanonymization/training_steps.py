@@ -11,7 +11,7 @@ from overheard.questions.attribute.attacks.attribute_mlp import AttributeMlp
 from overheard.questions.identity.attacks.reidentify import ReidentifyJointly
 from overheard_studies.deanonymization.setting import (
     BLOGS,
-    QUICK_SCENARIO,
+    QUICK_WISDM,
     UPDATE_SOURCES,
     WISDM,
     IdentityScenario,
@@ -82,7 +82,7 @@ def build_networks(scenario: IdentityScenario) -> Mapping[str, Attack[Any]]:
 
 def training_steps(
     scenarios: tuple[IdentityScenario, ...] = TUNED,
-    reduced: IdentityScenario = QUICK_SCENARIO,
+    reduced: IdentityScenario = QUICK_WISDM,
 ) -> Study:
     """Return the search: each network with each number of steps."""
 

@@ -42,7 +42,7 @@ from overheard_studies.deanonymization.run_studies import (
 from overheard_studies.deanonymization.setting import (
     BLOGS,
     OMNIGLOT,
-    QUICK_SCENARIO,
+    QUICK_SCENARIOS,
     WISDM,
     IdentityScenario,
 )
@@ -70,7 +70,7 @@ class UserDistances:
 
 
 def distances(
-    scenarios: Scenarios = (OMNIGLOT, BLOGS, WISDM), reduced: Scenarios = (QUICK_SCENARIO,)
+    scenarios: Scenarios = (OMNIGLOT, BLOGS, WISDM), reduced: Scenarios = QUICK_SCENARIOS
 ) -> Study:
     """Return Figure 2: distances of features of the last global model, with L2 norm 1."""
 
@@ -219,9 +219,7 @@ class UserBiases:
         return (one @ other.T).numpy()
 
 
-def bias(
-    scenarios: Scenarios = (WISDM, BLOGS), reduced: Scenarios = (QUICK_SCENARIO,)
-) -> Study:
+def bias(scenarios: Scenarios = (WISDM, BLOGS), reduced: Scenarios = QUICK_SCENARIOS) -> Study:
     """Return Figure 11: correlation of a private bias with the own prior bias and others'."""
 
     def read(scenario: IdentityScenario, one: PanelRun) -> Iterator[ReproducedValue]:
