@@ -21,7 +21,6 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Weights
 from overheard.core.parties import SERVER, Party, is_shadow_device
 from overheard.core.seeds import Seed
-from overheard.core.task import Task
 from overheard.core.true_facts.users_of_clients import UsersOfClients
 from overheard.core.view import View
 from overheard.data.dataset import Dataset
@@ -224,14 +223,13 @@ TOP_LABELS = 5
 
 
 def measure_utility(
-    scenario: IdentityScenario, task: Task, weights: Weights, test: Examples
+    utility: UtilityMeasure, build: BuildModel, weights: Weights, test: Examples
 ) -> float:
-    """Measure the utility of a model by the scenario's measure.
+    """Measure the utility of a model.
 
     Higher is better, except for an absolute error.
     """
-    build = partial(scenario.model.build, task)
-    match scenario.utility:
+    match utility:
         case "top5":
             return top_k_accuracy(build, weights, test, TOP_LABELS)
         case "absolute_error":
@@ -307,8 +305,9 @@ def measure_arm_utilities(
     `name` is the sub-folder of the audit.
     """
     test = select_test_examples(scenario, dataset)
+    build = partial(runs.plans[name].training.model.build, dataset.task)
     return tuple(
-        measure_utility(scenario, dataset.task, final_weights(runs, name, arm, seed), test)
+        measure_utility(scenario.utility, build, final_weights(runs, name, arm, seed), test)
         for seed in runs.plans[name].seeds
     )
 

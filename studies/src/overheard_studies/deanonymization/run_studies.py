@@ -148,10 +148,11 @@ def _read_utility(
 ) -> Iterator[ReproducedValue]:
     dataset = load_data(one.plan, one.runs.resources)
     test = select_test_examples(scenario, dataset)
+    build = partial(one.plan.training.model.build, dataset.task)
     better: Better = "lower" if scenario.utility == "absolute_error" else "higher"
     with single_thread():
         centralised = [
-            measure_utility(scenario, dataset.task, _train_centrally(one, dataset, seed), test)
+            measure_utility(scenario.utility, build, _train_centrally(one, dataset, seed), test)
             for seed in one.plan.seeds
         ]
     federated = measure_arm_utilities(one.runs, one.key, UNDEFENDED, scenario, dataset)

@@ -163,7 +163,7 @@ def _features(
     runs: StudyRuns, scenario: IdentityScenario, dataset: Dataset, seed: int, rows: Tensor
 ) -> Float[Tensor, "examples dims"]:
     """Compute the normalized inputs of the last layer."""
-    build = partial(scenario.model.build, dataset.task)
+    build = partial(runs.plans[scenario.key].training.model.build, dataset.task)
     weights = [final_weights(runs, scenario.key, UNDEFENDED, seed)]
     inputs = dataset.train.inputs[rows]
     (layers,) = representations_of_models(build, weights, inputs[:1])
