@@ -1,0 +1,1 @@
+"""bert_full: A Flower app."""

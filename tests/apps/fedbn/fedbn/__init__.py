@@ -1,0 +1,1 @@
+"""fedbn: A Flower app."""

@@ -1,0 +1,1 @@
+"""one_logit: A Flower app."""

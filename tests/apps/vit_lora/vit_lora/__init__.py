@@ -1,0 +1,1 @@
+"""vit_lora: A Flower app."""
