@@ -1,0 +1,1 @@
+"""lstm_tokens: A Flower app."""

@@ -1,0 +1,1 @@
+"""multilabel: A Flower app."""

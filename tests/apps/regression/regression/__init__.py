@@ -1,0 +1,1 @@
+"""regression: A Flower app."""
