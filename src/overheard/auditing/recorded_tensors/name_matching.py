@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
+from types import MappingProxyType
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.weights import Shapes
@@ -24,8 +25,20 @@ WRAPPERS = frozenset(
 )
 """Parts of names that wrappers and adapters put between those of the network."""
 
-NAMED_ADAPTERS = ("lora_", "modules_to_save")
+NAMED_ADAPTERS = (
+    *("lora_", "ia3_", "vera_", "randlora_", "hada_", "lokr_", "oft_", "boft_", "hra_"),
+    *("fourierft_", "ln_tuning_layers", "prompt_encoder", "modules_to_save"),
+)
 """How parts of names begin after which PEFT may put the name of an adapter, or not."""
+
+SAVED_AS = MappingProxyType(
+    {
+        "prompt_encoder.embedding.weight": "prompt_embeddings",
+        "lora_magnitude_vector.weight": "lora_magnitude_vector",
+    }
+)
+"""By how names end in a PEFT model, how they end in its `get_peft_model_state_dict`: those of
+prompt and prefix tuning, and of DoRA."""
 
 MOST_PARTS = 20
 """The most first parts of names that are compared without."""
@@ -78,8 +91,10 @@ def plain_name(name: str) -> str:
 
     >>> plain_name("module._orig_mod.fc.base_layer.weight")
     'fc.weight'
-    >>> plain_name("fc.lora_A.default.weight")
-    'fc.lora_A.weight'
+    >>> plain_name("fc.lora_A.default.weight"), plain_name("fc.ia3_l.default")
+    ('fc.lora_A.weight', 'fc.ia3_l')
+    >>> plain_name("prompt_encoder.default.embedding.weight")
+    'prompt_embeddings'
     """
     parts, is_adapter_next = list[str](), False
     for part in unicodedata.normalize("NFKC", name).split("."):
@@ -91,7 +106,11 @@ def plain_name(name: str) -> str:
         is_adapter_next = part.startswith(NAMED_ADAPTERS)
         if part != "modules_to_save":
             parts.append(part)
-    return ".".join(parts)
+    name = ".".join(parts)
+    for ending, saved in SAVED_AS.items():
+        if name == ending or name.endswith(f".{ending}"):
+            return name.removesuffix(ending) + saved
+    return name
 
 
 def _namings(recorded: Shapes, tensors: NetworkTensors) -> Iterator[dict[str, str]]:
