@@ -1,7 +1,9 @@
 """A first plan runs, says what it leaves out, and never says what is not known."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -17,11 +19,13 @@ from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
+from overheard.data.datasets.custom import Own
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.planning.app_training import AppTraining, StatedSetting
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.planning.task_guess import with_task_of_labels
 from overheard.plans.plan import parse_plan
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
@@ -174,13 +178,17 @@ def test_a_run_of_overheard_has_a_plan_already(simulated: Path):
         read_recorded_facts(simulated)
 
 
-def single_output(folder: Path) -> Path:
-    """Record three clients and eight rounds of a network with one output."""
+ONE_OUTPUT = {"1.weight": (1, 3), "1.bias": (1,)}
+
+
+def single_output(
+    folder: Path, shapes: Mapping[str, tuple[int, ...]] = MappingProxyType(ONE_OUTPUT)
+) -> Path:
+    """Record three clients and eight rounds of a network, by default with one output."""
     clients = [client(number) for number in range(3)]
     generator = Seed(0).generator()
 
     def draw() -> dict[str, torch.Tensor]:
-        shapes = {"1.weight": (1, 3), "1.bias": (1,)}
         return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
     writer = AsyncWriter(folder, RunInfo("flower"))
@@ -202,6 +210,68 @@ def test_a_recorded_model_with_one_output_is_taken_for_a_regression(tmp_path: Pa
     assert written.attacks == ("shift",)
     found = audit(written.plan, tmp_path / "out", recording=folder, resources=HERE)
     assert {one.cell.part for one in found.findings} == {"shift"}
+
+
+class OneLogit(nn.Module):
+    """The network of `single_output`, which drops the axis of its output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_module("1", nn.Linear(3, 1))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return a logit for each example."""
+        outputs: torch.Tensor = self.get_submodule("1")(inputs).squeeze(1)
+        return outputs
+
+
+INPUTS = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ((INPUTS.sum(1) > 0).astype(np.float32), "classification"),
+        (np.round(INPUTS.sum(1)).astype(int), "regression"),
+        (INPUTS.sum(1), "regression"),
+    ],
+)
+def test_labels_tell_what_a_model_with_one_output_predicts(
+    tmp_path: Path, labels: np.ndarray, kind: str
+):
+    facts = read_recorded_facts(single_output(tmp_path / "recording"))
+    np.savez(tmp_path / "spare.npz", x=INPUTS, y=labels)
+    rows = np.column_stack((INPUTS, labels))
+    table = tmp_path / "spare.csv"
+    np.savetxt(table, rows, delimiter=",", header="a,b,c,label", comments="")
+    for name in ("spare.npz", "spare.csv"):
+        source = with_task_of_labels(Own(str(tmp_path / name)), facts, ())
+        assert source.load(None).task.kind == kind
+        given = with_task_of_labels(Own(str(tmp_path / name)), facts, ("task = 'regression'",))
+        assert given == Own(str(tmp_path / name)), "what the user states is kept"
+
+
+def test_a_network_with_one_logit_is_asked_about_label_shares(tmp_path: Path):
+    facts = read_recorded_facts(single_output(tmp_path / "recording"))
+    np.savez(tmp_path / "spare.npz", x=INPUTS, y=INPUTS.sum(1) > 0)
+    app = FlowerApp((f"{__name__}:OneLogit",), training=SGD)
+    written = write_first_plan(
+        FirstPlanRequest(facts, app, data=str(tmp_path / "spare.npz")), HERE
+    )
+    assert not written.networks, "the network of the app is taken"
+    assert {"decaf", "bias_inversion", "ilrg", "llg"} <= set(written.attacks)
+
+
+@pytest.mark.parametrize(("rows", "name"), [(1, "binary_logistic"), (4, "logistic")])
+def test_the_arrays_of_a_linear_model_need_no_network(tmp_path: Path, rows: int, name: str):
+    # As Flower's quickstart-sklearn: coef_ and intercept_, by position.
+    folder = single_output(tmp_path / "recording", {"0": (rows, 3), "1": (rows,)})
+    labels = np.arange(400) % (2 if rows == 1 else rows)
+    np.savez(tmp_path / "spare.npz", x=INPUTS, y=labels)
+    facts = read_recorded_facts(folder)
+    written = write_first_plan(FirstPlanRequest(facts, data=str(tmp_path / "spare.npz")), HERE)
+    assert written.plan.training.model.name == name
+    assert {"llg", "mean_softmax"} <= set(written.attacks)
 
 
 def numbers() -> tuple[torch.Tensor, torch.Tensor]:

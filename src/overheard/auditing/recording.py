@@ -473,7 +473,12 @@ def _match_model_tensors(
     model, recipe = plan.training.model, plan.training.recipe
     # A recorder may state what the algorithm adds to the loss as a part of the recipe.
     known = (recipe, plan.training.algorithm.local_recipe(recipe))
-    if manifest.recipe is not None and manifest.recipe not in known:
+    stated = manifest.recipe
+    if stated is not None and dataset.task.has_classes and dataset.task.classes == 2:
+        # The loss of a network with one logit is that of one with two classes.
+        binary = stated.loss == "binary_cross_entropy"
+        stated = replace(stated, loss="cross_entropy") if binary else stated
+    if stated is not None and stated not in known:
         raise PlanError(
             f"{recording}: was trained with {manifest.recipe}, the plan says {recipe}: change "
             "[training] of the plan to the recipe of the run"

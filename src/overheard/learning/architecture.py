@@ -6,6 +6,7 @@ from itertools import pairwise
 from torch import nn
 
 from overheard.learning.last_layer import DroppedLinear
+from overheard.learning.one_output import has_single_logit
 
 DROPOUT_LAYERS = (
     nn.Dropout,
@@ -64,7 +65,7 @@ def is_plain_mlp(model: nn.Module) -> bool:
 
 def is_mlp_with_dropout(model: nn.Module) -> bool:
     """Return whether the network is a plain MLP, or one with dropout between its layers."""
-    if type(model) is not nn.Sequential:
+    if type(model) is not nn.Sequential or has_single_logit(model):
         return False
     layers = list(model)
     if layers and _is_full_flatten(layers[0]):

@@ -11,6 +11,7 @@ from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.last_layer import last_linear_module
+from overheard.learning.one_output import without_output_hooks
 
 
 def features_of_models(
@@ -31,7 +32,7 @@ def features_of_models(
 
 def build_without_last_layer(build_model: BuildModel) -> nn.Module:
     """Build the model without its last layer; it returns that layer's inputs."""
-    model = build_model()
+    model = without_output_hooks(build_model())
     place = last_linear_module(model)
     if not place:
         return nn.Identity()

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.errors import NeedsError
+from overheard.learning.one_output import has_single_logit
 from overheard.learning.sent_tensors import trainable_parameters
 
 
@@ -49,7 +50,8 @@ def find_last_layer(model: nn.Module, classes: int | None = None) -> LastLayer:
             f"{type(model).__name__}, is frozen and never sent: train the last layer whole, "
             "without an adapter, or choose attacks that read all that is sent"
         )
-    if classes is not None and module.out_features != classes:
+    outputs = 2 if has_single_logit(model) else module.out_features
+    if classes is not None and outputs != classes:
         raise NeedsError(
             f"the attack reads the last layer, whose outputs are the classes, but {weight} has "
             f"{module.out_features} outputs, and the task has {classes} classes"

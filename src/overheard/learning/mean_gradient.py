@@ -9,6 +9,7 @@ from torch import Tensor
 
 from overheard.core.messages import Weights
 from overheard.learning.last_layer import LastLayer
+from overheard.learning.one_output import change_by_class
 
 STACK_BYTES = 2**22
 """The most memory for the last layers of several clients, so that they stay in the cache."""
@@ -71,11 +72,15 @@ def mean_gradients(
     lengths = torch.tensor(total_rates, dtype=torch.float64)
     for start in range(0, len(deltas), size):
         part = slice(start, start + size)
-        weight = torch.stack([delta[layer.weight] for delta in deltas[part]]).double()
+        weight = torch.stack(
+            [change_by_class(delta[layer.weight]) for delta in deltas[part]]
+        ).double()
         weight = weight / -lengths[part, None, None]
         gradients, bias = [weight.flatten(1)], None
         if layer.bias is not None:
-            bias = torch.stack([delta[layer.bias] for delta in deltas[part]]).double()
+            bias = torch.stack(
+                [change_by_class(delta[layer.bias]) for delta in deltas[part]]
+            ).double()
             bias = bias / -lengths[part, None]
             gradients.append(bias)
         is_finite = torch.stack([one.isfinite().all(1) for one in gradients]).all(0)

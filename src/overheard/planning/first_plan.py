@@ -20,7 +20,6 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
 from overheard.core.parties import SERVER
-from overheard.core.recipe import LOSSES_OF_TASKS
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.datasets.digits import Digits
@@ -35,6 +34,7 @@ from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.app_networks import importable_from, network_difference
 from overheard.planning.flower_app import FlowerApp
+from overheard.planning.linear_layer import recorded_linear_layer
 from overheard.planning.outlook import planned_audit
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
@@ -44,6 +44,7 @@ from overheard.planning.recorded_plugins import (
     proposed_network,
     toml_value,
 )
+from overheard.planning.task_guess import loss_of_task, with_task_of_labels
 from overheard.planning.training_facts import TrainingFacts, read_training_facts
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, parse_plan
@@ -165,8 +166,9 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
 
 
 def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
-    dataset = _data_source(request).load(resources.data)
-    facts = _plan_facts(request, dataset)
+    source = with_task_of_labels(_data_source(request), request.recording, request.read)
+    dataset = source.load(resources.data)
+    facts = _plan_facts(request, source, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
     # Without the number of clients behind a mean update, none can be simulated.
     is_number_known = facts.clients > 0
@@ -278,7 +280,9 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
     task = recording.manifest.task
     if task is None:
         kind = recording.task_kind
-        names = output_names(kind, recording.outputs)
+        # A classifier with one output tells two classes apart.
+        outputs = max(2, recording.outputs) if kind == "classification" else recording.outputs
+        names = output_names(kind, outputs)
         return NoExamples(names, _guess_shape(request, recording, names), task=kind)
     return NoExamples(task.class_names, task.shape, task.vocabulary, task.kind)
 
@@ -322,7 +326,7 @@ def _guess_shape(
     return (1,)
 
 
-def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
+def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset) -> PlanFacts:
     recording, app = request.recording, request.app or FlowerApp()
     chosen = _choose_model(request, dataset)
     defenses = () if recording is None else _recorded_defenses(recording)
@@ -336,7 +340,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         observer=SERVER if recording is None else recording.observer,
         is_about_cohort=not reads_updates,
         is_global_only=recording is not None and recording.is_global_only,
-        source=_data_source(request),
+        source=source,
         model=chosen.model,
         model_origin=chosen.origin,
         rounds=rounds,
@@ -348,7 +352,7 @@ def _plan_facts(request: FirstPlanRequest, dataset: Dataset) -> PlanFacts:
         clients=CLIENTS if recording is None else recording.clients,
         first_attacks=attacks if reads_updates else first,
         has_classes=dataset.task.has_classes,
-        loss=LOSSES_OF_TASKS[dataset.task.kind][0] if recipe is None else recipe.loss,
+        loss=loss_of_task(dataset.task, recipe),
         has_truth=recording is None or recording.has_truth,
         networks=chosen.others,
         app=app.folder if chosen.is_of_app else None,
@@ -400,6 +404,10 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
             origin = "the network of the Flower app with the same tensors"
             model = OwnModel(reference)
             return _ChosenModel(model, origin, is_of_app=True, others=MappingProxyType(others))
+    linear = recorded_linear_layer(recording, dataset.task)
+    if linear is not None:
+        origin = "a linear layer, as the recording has its weights and intercepts alone"
+        return _ChosenModel(linear, origin, others=MappingProxyType(others))
     shapes = (f"{name} {_shape(shape)}" for name, shape in recording.shapes.items())
     unknown = Unknown(tuple(shapes))
     return _ChosenModel(unknown, "unknown", others=MappingProxyType(others))

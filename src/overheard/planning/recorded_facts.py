@@ -66,13 +66,14 @@ class RecordedFacts:
     def task_kind(self) -> TaskKind:
         """The kind of task: stated by the manifest, or else derived.
 
-        A binary cross-entropy means several labels, and a single output a regression.
+        A binary cross-entropy means several labels or, of a single output, two classes. With
+        another loss or none, a single output means a regression.
         """
         manifest = self.manifest
         if manifest.task is not None:
             return manifest.task.kind
         if manifest.recipe is not None and manifest.recipe.loss == "binary_cross_entropy":
-            return "multi_label"
+            return "classification" if self.outputs == 1 else "multi_label"
         return "regression" if self.outputs == 1 else "classification"
 
 

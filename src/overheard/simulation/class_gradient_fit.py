@@ -12,6 +12,7 @@ from overheard.core.messages import Weights, apply_update
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.learning.one_output import change_by_class, weight_by_class
 from overheard.simulation.probe import Probe, ProbeContext
 
 ROW_RIDGE = 1e-2
@@ -64,7 +65,7 @@ class ClassGradientFit(Probe):
             mean_gradients = (
                 start_gradients + _class_gradients(features, local_layer, layer, context)
             ) / 2
-            change = _with_bias(delta, layer)
+            change = change_by_class(_with_bias(delta, layer))
             at_start.append(_Equations(start_products, _targets(start_gradients, change)))
             with_means.append(
                 _Equations(_products(mean_gradients), _targets(mean_gradients, change))
@@ -108,7 +109,7 @@ def _layer_weights(weights: Weights, layer: LastLayer) -> dict[str, Tensor]:
     return {name: weights[name] for name in (layer.weight, layer.bias) if name is not None}
 
 
-def _with_bias(weights: Weights, layer: LastLayer) -> Float[Tensor, "classes columns"]:
+def _with_bias(weights: Weights, layer: LastLayer) -> Float[Tensor, "outputs columns"]:
     columns = [weights[layer.weight].cpu().double()]
     if layer.bias is not None:
         columns.append(weights[layer.bias].cpu().double().unsqueeze(1))
@@ -122,7 +123,7 @@ def _class_gradients(
     context: ProbeContext,
 ) -> Float[Tensor, "classes gradients columns"]:
     """Return the class gradients: entry (k, c) is that of class c on row k."""
-    rows = _with_bias(weights, layer)
+    rows = weight_by_class(_with_bias(weights, layer))
     inputs = features.double()
     if layer.bias is not None:
         inputs = torch.cat((inputs, inputs.new_ones(len(inputs), 1)), 1)

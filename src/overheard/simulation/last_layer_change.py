@@ -11,6 +11,7 @@ from torch import Tensor
 from overheard.core.messages import Weights
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
+from overheard.learning.one_output import change_by_class
 from overheard.simulation.probe import Probe, ProbeContext
 
 
@@ -27,8 +28,10 @@ class LastLayerChange(Probe):
     ) -> Float[Tensor, "clients classes columns"]:
         """Return the change of each client; columns are the features and the bias."""
         layer = find_last_layer(fresh_model(context.build_model, context.seed), context.classes)
-        weights = torch.stack([delta[layer.weight] for delta in deltas]).float()
+        weights = torch.stack(
+            [change_by_class(delta[layer.weight]) for delta in deltas]
+        ).float()
         bias = weights.new_zeros(len(weights), context.classes)
         if layer.bias is not None:
-            bias = torch.stack([delta[layer.bias] for delta in deltas]).float()
+            bias = torch.stack([change_by_class(delta[layer.bias]) for delta in deltas]).float()
         return torch.cat((weights, bias.unsqueeze(2)), 2)  # (clients, classes, features + 1)

@@ -18,6 +18,7 @@ from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
+from overheard.learning.one_output import has_single_logit
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
 from overheard.simulation.probe import ProbeContext, probe_seed
 
@@ -92,8 +93,10 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
         needs = "; ".join(need.description for need in (AUXILIARY, MODEL, RECIPES))
         raise NeedsError(f"virtual clients need {needs}: grant the attacker what is missing")
     seed = knowledge.compute.seed.child("bank")
-    weight = find_last_layer(fresh_model(build_model, seed)).weight
+    model = fresh_model(build_model, seed)
+    weight = find_last_layer(model).weight
     outputs = len(broadcasts[rounds[0]][weight])
+    outputs = 2 if has_single_logit(model) else outputs
     if knowledge.has_classes and outputs != knowledge.classes:
         raise NeedsError(
             f"the model has {outputs} classes, but the task has {knowledge.classes}: give the "

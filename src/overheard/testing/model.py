@@ -11,6 +11,7 @@ from overheard.core.task import Task
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
+from overheard.learning.one_output import has_single_logit
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.testing.require import are_weights_equal, require, require_part
 
@@ -75,9 +76,9 @@ def builds_a_valid_network(model: Model, task: Task) -> None:
     require(not softmax, f"{name} has a softmax: remove it, as the loss includes one")
     weight = trainable_parameters(network).get(find_last_layer(network).weight, torch.empty(0))
     require(
-        len(weight) == task.outputs,
+        len(weight) == (1 if has_single_logit(network) else task.outputs),
         f"{name}: its last layer must be trained, and have one output per class, label or "
-        "number of the task",
+        "number of the task, or one for two classes",
     )
     first, again = initial_weights(build, Seed(0)), initial_weights(build, Seed(0))
     require(

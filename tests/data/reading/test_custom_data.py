@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
+from overheard.core.task import TaskKind
 from overheard.data.reading.custom_arrays import Provenance, load_arrays, read_provenance
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.scales import Scale
@@ -163,6 +164,34 @@ def test_a_fifth_of_each_label_is_held_out_with_its_users(tmp_path: Path) -> Non
     assert dataset.users.equal(dataset.train.labels)
 
 
+@pytest.mark.parametrize("labels", [Y, Y.astype(bool), Y / 1, Y[:, None] / 1])
+def test_zeros_and_ones_of_any_type_are_two_classes(tmp_path: Path, labels: np.ndarray) -> None:
+    dataset = load_arrays(write_arrays(tmp_path, x=X, y=labels), Seed(0))
+    assert (dataset.task.kind, dataset.task.class_names) == ("classification", ("0", "1"))
+    assert dataset.test.label_counts(2).tolist() == [2, 2]
+
+
+def test_rows_of_zeros_and_ones_are_several_labels(tmp_path: Path) -> None:
+    path = write_arrays(tmp_path, x=X, y=np.stack((Y, 1 - Y, Y * 0), 1))
+    dataset = load_arrays(path, Seed(0))
+    assert (dataset.task.kind, dataset.task.outputs) == ("multi_label", 3)
+    rows = dataset.train.loss_labels
+    assert len(rows) == 16
+    assert bool((rows.sum(1) == 1).all())
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"), [(X[:, 0] * 2.5, "classification"), (Y * 3, "regression")]
+)
+def test_numbers_to_predict_stay_as_they_are(
+    tmp_path: Path, labels: np.ndarray, task: TaskKind
+) -> None:
+    dataset = load_arrays(write_arrays(tmp_path, x=X, y=labels), Seed(0), task=task)
+    assert (dataset.task.kind, dataset.task.outputs) == ("regression", 1)
+    both = torch.cat((dataset.train.loss_labels, dataset.test.loss_labels)).flatten()
+    assert sorted(both.tolist()) == pytest.approx(sorted(labels.tolist()))
+
+
 def test_times_and_records_stay_with_their_examples(tmp_path: Path) -> None:
     # Two examples per record; the time of row r has rank 19 - r.
     records = np.arange(20) // 2
@@ -258,7 +287,10 @@ def with_missing_value() -> np.ndarray:
         ({"y": Y}, "no array 'x_train'"),
         ({"x": X, "y": Y[:-1]}, "one label each"),
         ({"x": X, "y": Y * 2 - 1}, "between 0 and"),
-        ({"x": X, "y": Y + 0.5}, "whole numbers or names"),
+        ({"x": X, "y": Y * 1j}, "must be a label per example"),
+        ({"x": X, "y": np.full(20, np.nan)}, "without NaN"),
+        ({"x": X, "y": WORDS.reshape(10, 2).repeat(2, 0)}, "names in 2 columns"),
+        ({"x_train": X, "y_train": Y / 1, "x_test": X, "y_test": Y / 2}, "0 and 1 alone"),
         ({"x": X, "y": Y * 0}, "1 classes"),
         ({"x": X, "y": Y * 5000}, "1001 classes"),
         ({"x": X, "y": Y, "class_names": np.array(["one"])}, "1 classes"),

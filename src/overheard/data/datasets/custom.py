@@ -41,8 +41,10 @@ class Own(DataSource):
         tokens: the number of words that are read of a text.
         task: what a table's labels are. "classification": names or numbers of classes.
             "multi_label": columns of 0 and 1, one for each label that may apply. "regression":
-            columns of numbers to predict, which are standardised. A function shows it by the
-            form of its labels; arrays have classes.
+            columns of numbers to predict, which are standardised. A function and arrays show it
+            by the form of their labels: names or whole numbers, a row of 0 and 1, or real
+            numbers, which are taken as they are. With "regression", whole numbers of an .npz
+            are numbers to predict.
         more_labels: further columns of labels, for "multi_label" and "regression".
         scale: how numbers of a file become inputs; take what the run's clients do. "by_255":
             divided by 255. "min_max": from 0 to 1. "as_written": as they are. "standardised",

@@ -6,15 +6,21 @@ from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Int64, Shaped
+from jaxtyping import Bool, Float, Int, Int64, Shaped
 from torch import Tensor
 
 from overheard.core.errors import DataError
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
-from overheard.core.task import Task
+from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
+from overheard.data.reading.array_labels import (
+    class_cells,
+    kind_of_array,
+    no_classes,
+    number_rows,
+)
 from overheard.data.reading.arrays import (
     checked_names,
     checked_numbers,
@@ -22,6 +28,7 @@ from overheard.data.reading.arrays import (
     read_array,
     read_names,
 )
+from overheard.data.reading.float_labels import output_names
 from overheard.data.reading.images import LabelledImages, image_dataset
 from overheard.data.reading.scales import SCALE_WORDS, Scale, rescale
 from overheard.data.reading.times import rank_times
@@ -149,18 +156,25 @@ def _enumerate(cells: Shaped[np.ndarray, " examples"]) -> Int64[Tensor, " exampl
 CHANNELS = (1, 3, 4)
 """Usual numbers of channels: gray, colors, and colors with transparency."""
 
+NO_CLASSES = ("", "-")
+"""Names in place of those of classes, until the outputs of another task are named."""
+
 MAX_CLASSES = 1000
 """The most classes; a column with more values is a number or a name, not a class."""
 
 
-def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Dataset:
+def load_arrays(
+    path: Path, seed: Seed, scale: Scale = "standardised", task: TaskKind = "classification"
+) -> Dataset:
     """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
     Inputs are 8-bit images (examples x height x width, then channels if there are any), images
     of real numbers (channels first) or columns of numbers. If only the other of these two axes
     has 1, 3 or 4 entries, the channels are there, and a note says so. Inputs are put on the
     scale, with the statistics of the training part, per channel or per column. Labels are
-    numbers from 0, or names; if no label is 0, the classes are the numbers that occur.
+    numbers from 0, or names; if no label is 0, the classes are the numbers that occur. A row of
+    0 and 1 for each example says which labels apply. Other real numbers, or all numbers with
+    the task "regression", are to be predicted, and are taken as they are.
 
     Optional arrays, without the suffix `"_train"` if there is no test part:
 
@@ -180,7 +194,11 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
     part = "" if "x" in names and "x_train" not in names else "_train"
     inputs, labels = read_array(path, f"x{part}"), read_array(path, f"y{part}")
     _check_inputs(path, f"x{part}", inputs, labels)
-    classes = _find_classes(path, f"y{part}", labels, names)
+    kind = kind_of_array(path, f"y{part}", labels, task)
+    rows = None if kind == "classification" else number_rows(path, f"y{part}", labels)
+    if rows is None:
+        labels = class_cells(path, f"y{part}", labels)
+    classes = _find_outputs(path, f"y{part}", labels, names, kind)
     numbers = classes.numbers(path, f"y{part}", labels)
     provenance = read_provenance(path, part, names, len(inputs))
     if part and "x_test" in names:
@@ -188,12 +206,17 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
         _check_inputs(path, "x_test", test_inputs, test_labels)
         if test_inputs.shape[1:] != inputs.shape[1:] or test_inputs.dtype != inputs.dtype:
             raise DataError(f"{path}: 'x_train' and 'x_test' must have one type and shape")
+        if rows is None:
+            test_labels = class_cells(path, "y_test", test_labels)
         test_numbers = classes.numbers(path, "y_test", test_labels)
+        test_rows = None if rows is None else number_rows(path, "y_test", test_labels)
+        _check_rows(path, rows, test_rows)
     else:
         held_out = provenance.hold_out_fifth(torch.from_numpy(numbers), seed, path)
         test = held_out.numpy()
         test_inputs, test_numbers = inputs[test], numbers[test]
         inputs, numbers = inputs[~test], numbers[~test]
+        test_rows, rows = (None, None) if rows is None else (rows[held_out], rows[~held_out])
         provenance = provenance.take(~held_out)
     notes = classes.notes
     if (moved := _find_moved_channels(inputs)) is not None:
@@ -201,7 +224,13 @@ def load_arrays(path: Path, seed: Seed, scale: Scale = "standardised") -> Datase
         where = "first" if moved[0] == 1 else "last"
         channels = inputs.shape[moved[1]]
         notes += (f"The channels of the images are read from the {where} axis ({channels}).",)
-    dataset = _rescale(path, inputs, numbers, test_inputs, test_numbers, classes.names, scale)
+    names_of_classes = classes.names if rows is None else NO_CLASSES
+    dataset = _rescale(
+        path, inputs, numbers, test_inputs, test_numbers, names_of_classes, scale
+    )
+    if rows is not None and test_rows is not None:
+        real_task = replace(dataset.task, class_names=classes.names, kind=kind)
+        dataset = _with_rows(dataset, rows, test_rows, real_task)
     return replace(
         dataset,
         users=provenance.users,
@@ -231,12 +260,31 @@ def _check_inputs(
             f"{path}: '{name}' must be images (uint8 or real numbers, 3 or 4 axes) or columns "
             f"of numbers (2 axes), but is {inputs.dtype} of shape {inputs.shape}"
         )
-    if labels.shape != inputs.shape[:1]:
+    if labels.shape[:1] != inputs.shape[:1]:
         raise DataError(
             f"{path}: '{name}' has {len(inputs)} examples, but the labels have shape "
-            f"{labels.shape}: give one label each; several labels of an example come from a "
-            "function, or from a table with task = 'multi_label'"
+            f"{labels.shape}: give one label each, or a row of labels"
         )
+
+
+def _check_rows(path: Path, rows: Tensor | None, test_rows: Tensor | None) -> None:
+    if rows is not None and test_rows is not None and rows.shape[1:] != test_rows.shape[1:]:
+        raise DataError(f"{path}: 'y_train' and 'y_test' must have as many labels an example")
+
+
+def _with_rows(
+    dataset: Dataset,
+    rows: Float[Tensor, "examples outputs"],
+    test_rows: Float[Tensor, "test_examples outputs"],
+    task: Task,
+) -> Dataset:
+    """Return a data set with these labels, which are no classes."""
+    return replace(
+        dataset,
+        train=without_classes(dataset.train.inputs, rows),
+        test=without_classes(dataset.test.inputs, test_rows),
+        task=task,
+    )
 
 
 @final
@@ -274,6 +322,42 @@ class _Classes:
         return order[np.searchsorted(self.values[order], labels)].astype(np.int64)
 
 
+def _find_outputs(
+    path: Path,
+    name: str,
+    labels: Shaped[np.ndarray, "examples ..."],
+    arrays: frozenset[str],
+    kind: TaskKind,
+) -> "_Classes | _Outputs":
+    """Return the classes, or the names of the outputs of a task without classes."""
+    if kind == "classification":
+        return _find_classes(path, name, labels, arrays)
+    count = 1 if labels.ndim == 1 else labels.shape[1]
+    names = output_names(kind, count)
+    if "class_names" in arrays:
+        names = read_names(path, "class_names")
+        if len(names) != count:
+            raise DataError(
+                f"{path}: class_names has {len(names)} names, but examples have {count} labels"
+            )
+    return _Outputs(checked_names(path, "class_names", list(names)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """The names of the outputs of a task without classes."""
+
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def numbers(
+        self, path: Path, name: str, labels: Shaped[np.ndarray, "examples ..."]
+    ) -> Int64[np.ndarray, " examples"]:
+        """Return 0 for each example: all are alike."""
+        return no_classes(len(labels))
+
+
 def _find_classes(
     path: Path, name: str, labels: Shaped[np.ndarray, " examples"], arrays: frozenset[str]
 ) -> _Classes:
@@ -287,11 +371,6 @@ def _find_classes(
 
     """
     is_named = labels.dtype.kind == "U"
-    if not is_named and labels.dtype.kind not in "iu":
-        raise DataError(
-            f"{path}: labels must be whole numbers or names, but are {labels.dtype}. "
-            "Numbers to predict come from a function, or from a table with task = 'regression'"
-        )
     values, notes = np.unique(labels), tuple[str, ...]()
     if is_named:
         names = [str(value) for value in values.tolist()]

@@ -53,9 +53,9 @@ def load_custom_data(
         time: the column of the times, as numbers or ISO dates; None = unknown. Arrays have
             `times` in their file instead.
         attributes: columns of sensitive attributes, each with one value per user.
-        task: what the labels of a table are. A function shows it by the form of its labels:
-            one whole number per example, a row of 0 and 1, or real numbers. Arrays have
-            classes.
+        task: what the labels of a table are. A function and arrays show it by the form of
+            their labels: one whole number per example, a row of 0 and 1, or real numbers.
+            Arrays of whole numbers may be numbers to predict: "regression".
         more_labels: further columns of labels, unless the task is classification.
         table: how a table is read; of arrays, the scale alone.
         seed: chooses the fifth that is held out if the data have no test part.
@@ -64,12 +64,17 @@ def load_custom_data(
         DataError: if the data do not exist or cannot be used.
 
     """
-    of_tables = time is not None or attributes or more_labels or task != "classification"
-    if of_tables and not reference.endswith(TABLE_SUFFIXES):
+    is_table = reference.endswith(TABLE_SUFFIXES)
+    if (time is not None or attributes or more_labels) and not is_table:
         raise DataError(
-            "time, attributes, task and more_labels are for the columns of a table, but "
+            "time, attributes and more_labels are for the columns of a table, but "
             f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
-            "function returns all in its Dataset, or shows the task by the form of its labels"
+            "function returns all in its Dataset"
+        )
+    if task != "classification" and not is_table and not reference.endswith(".npz"):
+        raise DataError(
+            f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
+            "function shows the task by the form of its labels"
         )
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
@@ -79,7 +84,7 @@ def load_custom_data(
                 f"{Path.cwd()}"
             )
         if path.suffix == ".npz":
-            return load_arrays(path, seed, table.inputs.scale)
+            return load_arrays(path, seed, table.inputs.scale, task)
         columns = TableColumns(label, user, text, time, attributes, task, more_labels)
         return load_table(path, columns, table, seed)
     if REFERENCE.fullmatch(reference):
@@ -147,7 +152,7 @@ def dataset_of_tensors(returned: object, reference: str, seed: Seed) -> Dataset:
             )
         inputs = inputs.float() if inputs.is_floating_point() else inputs
         if kind == "classification":
-            examples, names = _with_classes(inputs, labels.long())
+            examples, names = _with_classes(inputs, labels.long().reshape(-1))
         else:
             examples = without_classes(inputs, float_label_rows(labels))
             names = output_names(kind, examples.loss_labels.shape[1])

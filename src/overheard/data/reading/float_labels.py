@@ -17,16 +17,19 @@ OUTPUT_WORDS: Mapping[TaskKind, str] = MappingProxyType(
 def kind_of_labels(labels: Shaped[Tensor, "examples ..."]) -> TaskKind:
     """Return what labels of this shape and type stand for.
 
-    One whole number per example is a class. A row of zeros and ones per example says which
-    labels apply. Other real numbers, one or several per example, are to be predicted.
+    One whole number per example is a class, and so is a single 0 or 1 of any type. A row of
+    zeros and ones per example says which labels apply. Other real numbers, one or several
+    per example, are to be predicted.
 
     Raises:
         ValueError: if the labels are of none of these forms.
 
     """
-    if labels.dim() == 1 and not labels.is_floating_point():
+    are_bits = bool(((labels == 0) | (labels == 1)).all())
+    is_single = labels.dim() == 1 or (labels.dim() == 2 and labels.shape[1] == 1)
+    if (labels.dim() == 1 and not labels.is_floating_point()) or (is_single and are_bits):
         return "classification"
-    if labels.dim() == 2 and bool(((labels == 0) | (labels == 1)).all()):
+    if labels.dim() == 2 and are_bits:
         return "multi_label"
     if labels.dim() in (1, 2) and labels.is_floating_point():
         return "regression"

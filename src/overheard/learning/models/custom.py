@@ -13,6 +13,7 @@ from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_
 from overheard.core.errors import PlanError
 from overheard.core.task import OUTPUTS_OF, Task
 from overheard.learning.model import Model
+from overheard.learning.one_output import fit_single_output
 
 CONTRACT = "it takes a Task, or nothing, and returns a torch module"
 """What a function or class of the user must take and return."""
@@ -26,8 +27,9 @@ class Own(Model):
     Args:
         reference: "package.module:name" of a function, or of a class of torch modules. It takes
             a `Task`, or nothing, and returns a module with fresh weights and a linear last
-            layer. Frozen parameters must be the same at each call with the same seed of torch.
-            It is executed, so name only code that you trust.
+            layer, which for two classes may have one output: the logit of the second. Frozen
+            parameters must be the same at each call with the same seed of torch. It is
+            executed, so name only code that you trust.
 
     """
 
@@ -105,6 +107,12 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
             f"{dtype} and return (examples, {task.outputs})"
         ) from error
     model.train(was_training)
+    if isinstance(outputs, torch.Tensor) and outputs.shape != (1, task.outputs):
+        try:
+            if fit_single_output(model, task, outputs):
+                return
+        except PlanError as error:
+            raise PlanError(f"model: {reference}: {error}") from error
     if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.outputs):
         given = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs)
         raise PlanError(

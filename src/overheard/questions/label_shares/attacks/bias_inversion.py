@@ -24,6 +24,7 @@ from overheard.learning.confusion import confusion_of_model, confusion_of_update
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.mean_gradient import STACK_BYTES
+from overheard.learning.one_output import change_by_class, weight_by_class
 from overheard.learning.simplex import normalize_to_shares, solve_each_for_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.mean_over_rounds import (
@@ -91,7 +92,10 @@ class BiasInversion(Attack[LabelShares]):
             raise NeedsError("bias_inversion needs a model whose last layer has a bias")
         rounds: dict[Party, list[Tensor]] = {target: [] for target in targets}
         for _, start, updates in view.updates_by_round(targets):
-            at_start, start_bias = confusion_of_model(start, knowledge), start[bias].double()
+            at_start, start_bias = (
+                confusion_of_model(start, knowledge),
+                weight_by_class(start[bias]).double(),
+            )
             deltas = [update.delta for update in updates.values()]
             at_end = confusion_of_updates(start, deltas, knowledge)
             remaining, size = iter(updates.items()), _clients_at_once(knowledge.classes)
@@ -117,7 +121,7 @@ def _solve_shares(
     recipe: Recipe,
 ) -> Float[Tensor, "clients classes"]:
     """Solve for clients of one round; `matrices` are the P, `start` the broadcast's bias."""
-    changes = torch.stack([update.delta[bias] for update in updates]).double()
+    changes = torch.stack([change_by_class(update.delta[bias]) for update in updates]).double()
     classes = changes.shape[1]
     # The mean smoothed target is (1 - s) pi + s / C.
     smoothing = recipe.label_smoothing

@@ -25,6 +25,7 @@ from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
+from overheard.learning.one_output import change_by_class
 from overheard.learning.simplex import normalize_to_shares
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
@@ -133,7 +134,8 @@ class Decaf(Attack[LabelShares]):
             }
             for batches, group in self._group_by_batches(observed, knowledge.recipe).items():
                 changes = {
-                    target: observed[target].delta[layer].float() / knowledge.recipe.rate
+                    target: change_by_class(observed[target].delta[layer]).float()
+                    / knowledge.recipe.rate
                     for target in group
                 }
                 present = {
@@ -285,7 +287,7 @@ def train_gradient_bases(
         workers=knowledge.compute.workers,
     )
     changes = {
-        key: result.delta[layer].float() / knowledge.recipe.rate
+        key: change_by_class(result.delta[layer]).float() / knowledge.recipe.rate
         for key, result in zip(wanted, trained, strict=True)
     }
     return GradientBases(

@@ -21,6 +21,7 @@ from overheard.core.view import View
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import LastLayerGradients, mean_gradients
+from overheard.learning.one_output import weight_by_class
 from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.mean_over_rounds import (
@@ -115,7 +116,8 @@ def solve_shares(
     """Estimate the shares of clients in one round; even shares without a gradient."""
     assert layer.bias is not None
     assert gradients.bias is not None
-    weight, bias = start[layer.weight].double(), start[layer.bias].double()
+    weight = weight_by_class(start[layer.weight]).double()
+    bias = weight_by_class(start[layer.bias]).double()
     unchanged = (gradients.bias == 0)[..., None]  # (clients, classes, 1)
     embeddings = torch.where(unchanged, 0.0, gradients.weight / gradients.bias[..., None])
     embeddings = embeddings.clamp(-LARGEST_FEATURE, LARGEST_FEATURE)

@@ -25,6 +25,7 @@ from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradients
+from overheard.learning.one_output import weight_by_class
 from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.mean_over_rounds import (
@@ -201,9 +202,9 @@ def gradient_row_sums(
     (features,) = features_of_models(
         knowledge.build_model, [weights], knowledge.auxiliary.inputs
     )
-    logits = features.double() @ weights[layer.weight].double().T
+    logits = features.double() @ weight_by_class(weights[layer.weight]).double().T
     if layer.bias is not None:
-        logits = logits + weights[layer.bias].double()
+        logits = logits + weight_by_class(weights[layer.bias]).double()
     true = one_hot(labels, knowledge.classes).double()  # (examples, classes)
     row_sums = (logits.softmax(1) - true) * features.double().sum(1, keepdim=True)
     return true.T @ row_sums / true.sum(0)[:, None]  # (classes, classes)

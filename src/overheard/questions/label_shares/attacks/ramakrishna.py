@@ -22,6 +22,7 @@ from overheard.core.view import View
 from overheard.learning.confusion import confusion_of_updates
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
+from overheard.learning.one_output import change_by_class
 from overheard.learning.simplex import SUM_WEIGHT, normalize_to_shares, solve_for_shares
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
@@ -145,11 +146,14 @@ class Ramakrishna(Attack[LabelShares]):
         if self.form == "ratio":
             trained = train_on_single_classes(start, knowledge, recipe, number, seed)
             per_example = torch.stack(
-                [one.delta[layer.weight].double() / len(one.client.rows) for one in trained]
+                [
+                    change_by_class(one.delta[layer.weight]).double() / len(one.client.rows)
+                    for one in trained
+                ]
             )  # (trained, classes, features)
             return {
                 target: estimate_by_ratio(
-                    update.delta[layer.weight].double(),
+                    change_by_class(update.delta[layer.weight]).double(),
                     _known_size(target, update),
                     per_example,
                 )
@@ -266,7 +270,9 @@ def _layer_gradient(
     delta: Weights, names: Sequence[str], length: float
 ) -> Float[Tensor, " params"]:
     """Return the mean gradient of these parameters; `length` is rate * steps."""
-    return torch.cat([-delta[name].double().flatten() / length for name in names])
+    return torch.cat(
+        [-change_by_class(delta[name]).double().flatten() / length for name in names]
+    )
 
 
 def _solve_non_negative(

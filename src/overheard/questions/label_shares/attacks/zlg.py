@@ -22,6 +22,7 @@ from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradient
+from overheard.learning.one_output import weight_by_class
 from overheard.learning.simplex import normalize_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 
@@ -171,9 +172,9 @@ def _mean_outputs(
     models, copies = tee(cohort)
     cohort_features = features_of_models(knowledge.build_model, models, inputs)
     for weights, features in zip(copies, cohort_features, strict=True):
-        logits = features.double() @ weights[layer.weight].double().T
+        logits = features.double() @ weight_by_class(weights[layer.weight]).double().T
         if layer.bias is not None:
-            logits = logits + weights[layer.bias].double()
+            logits = logits + weight_by_class(weights[layer.bias]).double()
         yield MeanOutput(logits.softmax(1).mean(0), float(features.double().sum(1).mean()))
 
 

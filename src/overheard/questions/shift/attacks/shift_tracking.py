@@ -34,6 +34,7 @@ from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
+from overheard.learning.one_output import change_by_class
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
 from overheard.questions.shift.estimators.change_estimate import MIN_ALIKE
@@ -104,10 +105,15 @@ def label_features(
 
     """
     layer = find_last_layer(fresh_model(build_model, Seed(0)))
-    rows = torch.stack([delta[layer.weight] for delta in deltas]).double().flatten(2).mean(2)
+    rows = (
+        torch.stack([change_by_class(delta[layer.weight]) for delta in deltas])
+        .double()
+        .flatten(2)
+        .mean(2)
+    )
     bias = torch.zeros_like(rows)
     if layer.bias is not None:
-        bias = torch.stack([delta[layer.bias] for delta in deltas]).double()
+        bias = torch.stack([change_by_class(delta[layer.bias]) for delta in deltas]).double()
     after = (
         apply_update(start, delta) for start, delta in zip(broadcasts, deltas, strict=True)
     )
