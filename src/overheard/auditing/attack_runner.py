@@ -374,9 +374,17 @@ class ThreatCells:
 
         """
         knowledge = self._knowledge(attack, rounds)
+        algorithm = self._run.inputs.plan.algorithm_of(self._run.spec.arm)
+        keeps = keeps_known_layers(attack.threat, algorithm)
         missing = {
             target: missing_for_target(
-                attack.attack, view, self._contributors, knowledge, target, seen
+                attack.attack,
+                view,
+                self._contributors,
+                knowledge,
+                target,
+                seen,
+                keeps_layers=keeps,
             )
             for target, seen in observed.items()
         }
@@ -479,6 +487,8 @@ def missing_for_target(
     knowledge: Knowledge,
     target: Party,
     observed_rounds: Collection[int],
+    *,
+    keeps_layers: bool = False,
 ) -> tuple[str, ...]:
     """Return what is missing for an attack on a target, in words; empty if it can run.
 
@@ -489,12 +499,13 @@ def missing_for_target(
         knowledge: what the attacker knows.
         target: the target.
         observed_rounds: the rounds in which it is observed.
+        keeps_layers: whether clients keep layers of a model that the attacker knows.
 
     """
     if question_of_attack(attack).needs_classes and not knowledge.has_classes:
         return (CLASSES.description,)
     missing = missing_needs(attack, view, target, knowledge)
-    if MODEL.description in missing and _keeps_layers(knowledge.algorithm):
+    if MODEL.description in missing and keeps_layers:
         missing = (*missing, LAST_LAYER_IS_LOCAL)
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
@@ -503,7 +514,7 @@ def missing_for_target(
     return (NO_OTHER_UPDATE,)
 
 
-def _keeps_layers(algorithm: Algorithm | None) -> bool:
-    return (
-        algorithm is not None and type(algorithm).local_tensors is not Algorithm.local_tensors
-    )
+def keeps_known_layers(threat: ThreatPlan, algorithm: Algorithm) -> bool:
+    """Return whether clients keep layers of a model that the attacker of a threat knows."""
+    keeps = type(algorithm).local_tensors is not Algorithm.local_tensors
+    return keeps and "model" in threat.knows

@@ -17,6 +17,7 @@ from overheard.data.reading.folder import data_folder
 from overheard.data.reading.scales import Scale
 from overheard.data.summary import summarise_data
 from overheard.disk.digests import is_store_trusted
+from overheard.learning.models.unknown import Unknown
 
 TRUSTED = (
     "Stored files were not compared with their SHA-256 (--trust-store): results may rest on "
@@ -103,7 +104,9 @@ def check_data(checked: CheckedRecording, transcript: Transcript) -> DataFit:
     trial = try_data(plan, dataset, transcript, folder)
     is_stated = checked.manifest.task is not None
     if trial is None:
-        why = "The network is not known, so the plan's data could not be tried on it."
+        known = not isinstance(plan.training.model, Unknown)
+        what = "has layers that no message has" if known else "is not known"
+        why = f"The network {what}, so the plan's data could not be tried on it."
         return DataFit((why,), () if is_stated else (_assumed_order(dataset),))
     warnings = list(trial.warnings(dataset))
     if not (is_stated or trial.is_order_seen or trial.order):

@@ -52,7 +52,7 @@ def network_difference(
         folder: where its module must lie; None = anywhere.
 
     """
-    elsewhere = "" if folder is None else _other_place(reference, folder)
+    elsewhere = "" if folder is None else other_place(reference, folder)
     if elsewhere:
         return elsewhere
     model = Own(reference)
@@ -75,8 +75,14 @@ def network_difference(
     return ""
 
 
-def _other_place(reference: str, folder: Path) -> str:
-    """Return that a module would be imported from elsewhere; "" = it lies in the folder."""
+def other_place(reference: str, folder: Path) -> str:
+    """Return that a module would be imported from elsewhere; "" = it lies in the folder.
+
+    Args:
+        reference: "package.module:Class".
+        folder: the folder.
+
+    """
     module = reference.partition(":")[0]
     path = find_module_file(module)
     if path is not None and path.resolve().is_relative_to(folder.resolve()):

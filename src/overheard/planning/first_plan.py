@@ -8,7 +8,6 @@ from typing import final
 
 import torch
 
-from overheard.algorithms.fed_avg import FedAvg
 from overheard.algorithms.fed_prox import FedProx
 from overheard.auditing.inputs import AuditInputs, Resources, load_inputs
 from overheard.auditing.recording import check_recording
@@ -32,9 +31,11 @@ from overheard.learning.models.custom import Own as OwnModel
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
-from overheard.planning.app_networks import importable_from, network_difference
+from overheard.planning.app_networks import importable_from
 from overheard.planning.flower_app import FlowerApp
+from overheard.planning.layers_at_home import LayersAtHome
 from overheard.planning.linear_layer import recorded_linear_layer
+from overheard.planning.network_fit import NetworkFit, fit_network, with_outputs_of_head
 from overheard.planning.outlook import planned_audit
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
@@ -166,6 +167,7 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
 
 
 def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
+    request = _with_outputs_of_head(request)
     source = with_task_of_labels(_data_source(request), request.recording, request.read)
     dataset = source.load(resources.data)
     facts = _plan_facts(request, source, dataset)
@@ -188,7 +190,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
             "(--data FILE --label COLUMN), and the network if the recording does not state it "
             "(--model package.module:Class, or --flower FOLDER). "
             + proposal
-            + (f"{ONLY_GLOBAL_MODELS}. " if facts.is_global_only else "")
+            + "".join(f"{note}. " for note in _notes(facts))
             + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
             + _list_needs(missing)
         )
@@ -206,9 +208,31 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         facts.training,
         facts.networks,
         facts.app,
-        (ONLY_GLOBAL_MODELS,) if facts.is_global_only else (),
+        _notes(facts),
         data,
     )
+
+
+def _notes(facts: PlanFacts) -> tuple[str, ...]:
+    """Return sentences on what can be asked of a recording."""
+    alone = ONLY_GLOBAL_MODELS if facts.is_global_only else ""
+    return tuple(note for note in (alone, facts.at_home) if note)
+
+
+def _with_outputs_of_head(request: FirstPlanRequest) -> FirstPlanRequest:
+    """Return the request with the outputs of a last layer that each client keeps."""
+    if request.recording is None or request.data is not None:
+        return request
+    networks, folder = _networks(request)
+    return replace(request, recording=with_outputs_of_head(request.recording, networks, folder))
+
+
+def _networks(request: FirstPlanRequest) -> tuple[tuple[str, ...], Path | None]:
+    """Return the networks that may be that of a recording, and where they must lie."""
+    if request.model is not None:
+        return (request.model,), None
+    app = request.app or FlowerApp()
+    return app.networks, app.folder
 
 
 def _refuse_contradiction(recording: RecordedFacts | None) -> None:
@@ -317,11 +341,10 @@ def _guess_shape(
     if len(first) == 4:
         channels = (first[1], first[2])
         shapes = [(one, side, side) for one in channels for side in IMAGE_SIDES]
-    networks = (request.app or FlowerApp()).networks
-    networks = networks if request.model is None else (request.model,)
+    networks, _ = _networks(request)
     for shape in shapes:
         dataset = NoExamples(names, shape, task=recording.task_kind).load(None)
-        if any(not _difference(one, dataset, request) for one in networks):
+        if any(not _fit(one, dataset, request).difference for one in networks):
             return shape
     return (1,)
 
@@ -360,7 +383,8 @@ def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset)
         is_shape_known=request.data is not None
         or recording is None
         or recording.manifest.task is not None,
-        algorithm=None if recording is None else _recorded_algorithm(recording, defenses),
+        algorithm=chosen.algorithm(recording, defenses),
+        at_home="" if chosen.at_home is None else chosen.at_home.sentence,
         proposal=None
         if recording is None or isinstance(chosen.model, OwnModel)
         else proposed_network(recording.manifest.model),
@@ -377,6 +401,7 @@ class _ChosenModel:
         origin: where it comes from, in words.
         is_of_app: whether it is a network of the Flower app.
         others: networks of the app that were looked at and not taken, with the reason.
+        at_home: layers of it that clients keep, by what the recording lacks; None = none.
 
     """
 
@@ -384,26 +409,46 @@ class _ChosenModel:
     origin: str
     is_of_app: bool = False
     others: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    at_home: LayersAtHome | None = None
+
+    def algorithm(
+        self, recording: RecordedFacts | None, defenses: tuple[Defense, ...]
+    ) -> Algorithm | None:
+        """Return the algorithm of the run; None = unknown, or the plan cannot name it."""
+        if self.at_home is not None:
+            return self.at_home.algorithm
+        return None if recording is None else _recorded_algorithm(recording, defenses)
 
 
 def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     """Return the model of the plan, and where it comes from."""
     recording, app = request.recording, request.app or FlowerApp()
     if request.model is not None:
-        return _ChosenModel(_given_model(request.model), "as given")
+        given = _given_model(request.model)
+        at_home = None if recording is None else _fit(request.model, dataset, request).at_home
+        return _ChosenModel(given, "as given", at_home=at_home)
     stated = None if recording is None else parse_model(recording.manifest.model)
     if stated is not None:
         return _ChosenModel(stated, "as the recording states")
     if recording is None:
         return _choose_simulated_model(app, dataset)
-    others = dict[str, str]()
+    fits = dict[str, NetworkFit]()
     for reference in app.networks:
-        others[reference] = _difference(reference, dataset, request)
-        if not others[reference]:
-            del others[reference]
-            origin = "the network of the Flower app with the same tensors"
-            model = OwnModel(reference)
-            return _ChosenModel(model, origin, is_of_app=True, others=MappingProxyType(others))
+        fits[reference] = _fit(reference, dataset, request)
+        if fits[reference].is_whole:
+            break
+    others = {reference: fit.difference for reference, fit in fits.items() if fit.difference}
+    fitting = [reference for reference in fits if reference not in others]
+    if fitting:
+        # A network with all of its tensors comes before one of which layers are missing.
+        chosen = next((one for one in fitting if fits[one].is_whole), fitting[0])
+        return _ChosenModel(
+            OwnModel(chosen),
+            "the network of the Flower app with the same tensors",
+            is_of_app=True,
+            others=MappingProxyType(others),
+            at_home=fits[chosen].at_home,
+        )
     linear = recorded_linear_layer(recording, dataset.task)
     if linear is not None:
         origin = "a linear layer, as the recording has its weights and intercepts alone"
@@ -428,13 +473,13 @@ def _choose_simulated_model(app: FlowerApp, dataset: Dataset) -> _ChosenModel:
     )
 
 
-def _difference(reference: str, dataset: Dataset, request: FirstPlanRequest) -> str:
-    """Return why a network does not fit the recording; "" = it fits."""
+def _fit(reference: str, dataset: Dataset, request: FirstPlanRequest) -> NetworkFit:
+    """Return whether a network fits the recording, whole or without layers at home."""
     recording = request.recording
     assert recording is not None
-    algorithm = _recorded_algorithm(recording, _recorded_defenses(recording)) or FedAvg()
-    folder = None if request.app is None or request.model else request.app.folder
-    return network_difference(reference, dataset.task, recording, algorithm, folder)
+    stated = _recorded_algorithm(recording, _recorded_defenses(recording))
+    _, folder = _networks(request)
+    return fit_network(reference, dataset.task, recording, stated, folder)
 
 
 def _given_model(reference: str) -> Model:

@@ -8,7 +8,12 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from overheard.auditing.attack_runner import missing_for_target, select_targets, with_means
+from overheard.auditing.attack_runner import (
+    keeps_known_layers,
+    missing_for_target,
+    select_targets,
+    with_means,
+)
 from overheard.auditing.cells.contributors import Contributors, find_contributors
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.knowledge import attacker_knowledge
@@ -115,8 +120,15 @@ class PlannedView:
         if refusal:
             return (f"a recording that is what it says it is: {refusal}",)
         rounds = self.view.observed_rounds(target)
+        algorithm = self.seen.inputs.plan.algorithm_of(self.seen.spec.arm)
         missing = missing_for_target(
-            attack, self.view, self.contributors, self.knowledge, target, rounds
+            attack,
+            self.view,
+            self.contributors,
+            self.knowledge,
+            target,
+            rounds,
+            keeps_layers=keeps_known_layers(self.threat, algorithm),
         )
         is_quick = attack.training_source() == "none"
         question = question_of_attack(attack)

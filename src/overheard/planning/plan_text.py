@@ -78,6 +78,8 @@ class PlanFacts:
         loss: the loss that is minimized.
         candidates: candidate records of each client, and of nobody; None = none.
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
+        at_home: the sentence on layers that clients keep, by which the algorithm was
+            recognised; "" = there are none.
         proposal: "package.module:name" of the network that the recording names, which is code
             and so not the model; None = it names none.
         is_global_only: whether only global models were recorded.
@@ -111,6 +113,7 @@ class PlanFacts:
     loss: LossName = "cross_entropy"
     candidates: tuple[int, int] | None = None
     algorithm: Algorithm | None = None
+    at_home: str = ""
     proposal: str | None = None
     is_global_only: bool = False
     data_notes: tuple[str, ...] = ()
@@ -251,7 +254,10 @@ def _sourced(facts: PlanFacts, key: str, value: str) -> str:
 
 
 def _algorithm(facts: PlanFacts) -> Iterator[str]:
-    if facts.algorithm is not None:
+    if facts.at_home:
+        yield from map(_comment, wrap(escape_unprintable(f"{facts.at_home}."), COMMENT_WIDTH))
+        yield f"algorithm = {plan_value(facts.algorithm)}"
+    elif facts.algorithm is not None:
         yield "# The algorithm that the recording states."
         yield f"algorithm = {plan_value(facts.algorithm)}"
     elif facts.recording is not None:

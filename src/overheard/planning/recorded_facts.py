@@ -39,6 +39,8 @@ class RecordedFacts:
         is_global_only: whether there are global models, and nothing that clients sent.
         configs: the different configurations that its broadcasts carry.
         run_config: settings of the training in the configuration of the run.
+        head_outputs: the number of outputs, if each client keeps the last layer; None = the
+            last layer was sent.
 
     """
 
@@ -53,12 +55,15 @@ class RecordedFacts:
     is_global_only: bool = False
     configs: tuple[Mapping[str, str], ...] = ()
     run_config: Mapping[str, Setting] = field(default_factory=lambda: NO_RUN_CONFIG)
+    head_outputs: int | None = None
 
     @property
     def outputs(self) -> int:
         """The number of outputs: as stated, or the length of the last tensor."""
         if self.manifest.task is not None:
             return self.manifest.task.outputs
+        if self.head_outputs is not None:
+            return self.head_outputs
         last = list(self.shapes.values())[-1]
         return last[0] if last else 1
 

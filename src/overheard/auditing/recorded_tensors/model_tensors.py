@@ -66,6 +66,9 @@ def match_model_tensors(
         tensor_shapes(m.body.weights) for m in whole.messages if isinstance(m.body, Broadcast)
     ]
     shapes = common_shapes(sent)
+    if at_home:
+        kept = never_sent(whole)
+        shapes = {name: one for name, one in shapes.items() if name not in kept}
     answered = common_shapes([shapes, *replies])
     found = match_records(
         shapes, answered, network, record, at_home=at_home, left_out=left_out, stated=recorded
@@ -81,6 +84,12 @@ def match_model_tensors(
         )
     _check_copies(recording, whole, found)
     return found
+
+
+def never_sent(whole: Transcript) -> frozenset[str]:
+    """Return the names of broadcast tensors that no client sends back."""
+    absent = [frozenset(m.body.absent) for m in whole.messages if isinstance(m.body, Update)]
+    return frozenset.intersection(*absent) if absent else frozenset()
 
 
 def common_shapes(messages: Sequence[Shapes]) -> Shapes:

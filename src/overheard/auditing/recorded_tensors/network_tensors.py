@@ -34,8 +34,8 @@ class NetworkTensors:
     Args:
         shapes: the shape of each by name, in the network's order.
         buffers: names of those that are buffers, which a run need not send.
-        names: by each name that a tensor of the network has, sent or not, the name under which
-            it is sent; tensors that several layers share have several names.
+        names: by each name that a tensor of the network has, unless it stays with each client,
+            the name under which it is sent; tensors that several layers share have several.
         kernels: by name of a kernel, how kernels of inputs x outputs may become as the
             network has them; Keras and JAX have such kernels.
         orders: the orders in which frameworks list the tensors, as names of `names`.
@@ -78,7 +78,7 @@ def network_tensors(network: nn.Module, at_home: Collection[str] = ()) -> Networ
     return NetworkTensors(
         shapes,
         frozenset(sent_buffers(network)),
-        names,
+        {name: sent for name, sent in names.items() if sent not in at_home},
         _kernels(network, names),
         _orders(network, at_home),
         {name: tuple(one.shape) for name, one in _all_tensors(network).items()},

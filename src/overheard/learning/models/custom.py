@@ -54,6 +54,17 @@ class Own(Model):
                 not return one number per output of the task.
 
         """
+        model = self.build_for_any(task)
+        _check_outputs(self.reference, model, task)
+        return model
+
+    def build_for_any(self, task: Task) -> nn.Module:
+        """Call the function or the class, and do not run what it returns.
+
+        Raises:
+            PlanError: if it cannot be imported, fails, or returns no module.
+
+        """
         builder = import_reference(self.reference, "model", PlanError)
         if not callable(builder):
             raise PlanError(
@@ -73,7 +84,6 @@ class Own(Model):
                 f"model: {self.reference} returned a {type(model).__name__}; it must return a "
                 "torch module"
             )
-        _check_outputs(self.reference, model, task)
         return model
 
 
