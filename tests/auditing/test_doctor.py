@@ -7,9 +7,11 @@ from pathlib import Path
 
 from overheard.archive.manifest import DefenseRecord, read_manifest, write_manifest
 from overheard.auditing.doctor_targets import plan_evidence, recording_evidence
+from overheard.auditing.folder import AuditFolder
 from overheard.auditing.recording import check_recording
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.mechanism import Mechanism
+from overheard.defenses.dp_sgd import DpSgd
 from overheard.defenses.local_dp import LocalDp
 from overheard.doctor.recorded.diagnose import diagnose_run
 from overheard.findings.audit import Audit
@@ -23,8 +25,8 @@ from overheard.report.release.left_out import ReleaseSettings
 from overheard.report.release.released_audit import released_audit
 from overheard.report.release.released_findings import release_findings
 from overheard.report.release.write import page_parts
-from tests.auditing.conftest import inputs_for
-from tests.auditing.plans import TINY, replace_tables
+from tests.auditing.conftest import audit_here, inputs_for
+from tests.auditing.plans import NO_DEFENSE, TINY, replace_tables
 from tests.report.shift_audits import shift_audit, shift_findings
 
 FAULT = RunCriticism(
@@ -55,6 +57,24 @@ def test_a_recording_that_states_noise_it_lacks_is_found_out(recording: Path, tm
     assert "noise-too-small" in found
     run = checked.with_criticisms(checked.open_run())
     assert {one.id for one in run.record.criticisms if one.severity == "critical"} == found
+
+
+def test_an_audit_of_a_simulation_says_what_the_doctor_says_of_its_messages(tmp_path: Path):
+    arms = (
+        ArmPlan(name="local", defenses=(LocalDp(),)),
+        ArmPlan(name="clip alone", defenses=(LocalDp(noise_multiplier=0.0),)),
+        ArmPlan(name="records", defenses=(DpSgd(batches=2),)),
+    )
+    audit = audit_here(replace_tables(TINY, arms=arms), tmp_path)
+    found = dict[str, set[str]]()
+    for run in audit.arms:
+        if not run.is_control and run.arm != NO_DEFENSE.name:
+            folder = AuditFolder(tmp_path).run_path(run.arm, run.seed)
+            diagnosis = diagnose_run(recording_evidence(folder))
+            found[run.arm] = {one.id for one in run.criticisms}
+            assert {one.rule.id for one in diagnosis.criticisms} == found[run.arm]
+    # Clients that promise something send no exact loss; they do send their counts.
+    assert found == {"local": set(), "clip alone": set(), "records": {"counts-in-clear"}}
 
 
 def test_what_a_plan_states_of_a_recording_counts(recording: Path):

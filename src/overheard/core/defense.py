@@ -1,6 +1,6 @@
 """The contract of a defense."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -175,3 +175,22 @@ class Defense(Settings):
     def promise(self, run: RunParameters) -> str:
         """Describe the formal guarantee for such a run, with all its conditions."""
         return "no formal promise"
+
+
+def clear_metrics(loss: float, defenses: Sequence[Defense]) -> dict[str, float]:
+    """Return the measures of its training data that a simulated client sends in clear text.
+
+    It sends its mean loss, as most apps do. It sends none if it adds the noise of a mechanism:
+    an exact loss would not be covered by that noise, and would break the promise.
+
+    Args:
+        loss: the mean training loss of the client.
+        defenses: the defenses of the client.
+
+    """
+    mechanisms = (defense.mechanism() for defense in defenses)
+    is_promised = any(
+        one is not None and one.noised_at == "client" and one.noise_multiplier > 0
+        for one in mechanisms
+    )
+    return {} if is_promised else {"loss": loss}

@@ -29,10 +29,10 @@ class LocalDp(Defense):
     deviation `noise_multiplier * clip` is added to every coordinate, in the precision of the
     tensor.
 
-    Only the weights are protected. `Update.examples` and `Update.metrics` are sent in the
-    clear: counts and losses also leak, and the promise does not cover them. The noise is
-    floating-point and comes from a seeded generator. This suits an audit but not production,
-    where its low bits could reveal the update (Mironov 2012).
+    Only the weights are protected. `Update.examples` is sent in the clear: counts also leak,
+    and the promise does not cover them. With noise, simulated clients send no losses. The
+    noise is floating-point and comes from a seeded generator. This suits an audit but not
+    production, where its low bits could reveal the update (Mironov 2012).
 
     Args:
         clip: largest L2 norm of an update before noise.

@@ -1,9 +1,10 @@
 """One round: the server broadcasts, clients train and send updates, the server averages."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import isfinite
 from typing import final
 
 from overheard.archive.recorder import OpenRound
@@ -11,6 +12,7 @@ from overheard.archive.tensor_files import is_finite
 from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
 from overheard.core.custom_code.defense_results import check_returned_update
 from overheard.core.custom_code.guard import explain_failures
+from overheard.core.defense import clear_metrics
 from overheard.core.errors import PlanError
 from overheard.core.messages import (
     Broadcast,
@@ -146,7 +148,7 @@ def _record_updates(
     for result in results:
         party = Party(result.client.name)
         update = _trained_update(session, recipe, result)
-        _check_convergence(update, number, party)
+        _check_convergence(update, result.loss, number, party)
         if session.home is not None:
             deltas[party] = update.delta
             update = replace(update, delta=session.home.sent_part(update.delta))
@@ -169,7 +171,8 @@ def _record_updates(
 def _trained_update(session: FederationRound, recipe: Recipe, result: ClientResult) -> Update:
     """Return the update of a trained client, before its defenses."""
     client, algorithm = result.client, session.federation.algorithm
-    steps, metrics = client.steps_in(recipe), {"loss": result.loss}
+    steps = client.steps_in(recipe)
+    metrics = clear_metrics(result.loss, session.federation.defenses_of(Party(client.name)))
     reported = algorithm.reported_steps(recipe, steps)
     if reported is not None:
         metrics[LOCAL_STEPS] = float(reported)
@@ -185,15 +188,11 @@ def broadcast_message(federation: Federation, number: int, state: ServerState) -
     return Message(number, SERVER, frozenset(federation.clients), body)
 
 
-def _check_convergence(update: Update, number: int, party: Party) -> None:
+def _check_convergence(update: Update, loss: float, number: int, party: Party) -> None:
     """Refuse an update with NaN or infinite numbers, while its cause is known."""
     finite = all(map(is_finite, update.delta.values()))
-    if not (finite and _is_number(update.metrics)):
+    if not (finite and isfinite(loss)):
         raise PlanError(
             f"the training of {party} diverged in round {number} (its weights or its loss are "
             "NaN or infinite); lower the recipe's rate"
         )
-
-
-def _is_number(metrics: Mapping[str, float]) -> bool:
-    return all(abs(value) < float("inf") for value in metrics.values())

@@ -6,7 +6,7 @@ from typing import final
 
 import torch
 
-from overheard.core.defense import Defense, DefenseContext
+from overheard.core.defense import Defense, DefenseContext, clear_metrics
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.messages import Update
@@ -64,7 +64,8 @@ class SimulatedDefenses:
 
         """
         name = trained.client.name
-        update = Update(trained.delta, len(trained.client.rows), {"loss": trained.loss})
+        metrics = clear_metrics(trained.loss, self.defenses)
+        update = Update(trained.delta, len(trained.client.rows), metrics)
         if not all(bool(part.isfinite().all()) for part in update.delta.values()):
             raise NeedsError(
                 f"the training of {name} diverged in round {self.round} (its weights are NaN "

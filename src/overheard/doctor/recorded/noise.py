@@ -173,7 +173,7 @@ def _client_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample
             "stated rate, and a stated share of records in a step"
         )
     samples = update_samples(run, one)
-    if not any(sample.deviation for sample in samples):
+    if mechanism.noise_multiplier > 0 and not any(sample.deviation for sample in samples):
         return "the size of a step's batch is not known, or the reported counts do not fit it"
     return samples
 

@@ -3,6 +3,7 @@
 from typing import final
 
 from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
+from overheard.doctor.recorded.rules.training_metrics_in_clear import hiding_mechanisms
 from overheard.findings.metadata import find_label_histograms
 
 
@@ -20,7 +21,7 @@ class LabelsInClear(RunRule):
 
     def examine(self, run: RunEvidence) -> Examined:
         """Look for numbers in clear text that add up to a client's examples."""
-        local = [one for one in run.mechanisms if one.mechanism.noised_at == "client"]
+        local = hiding_mechanisms(run)
         if not local or not run.is_recorded:
             return None
         return tuple(

@@ -5,6 +5,7 @@ from typing import final
 from overheard.doctor.recorded.evidence import Examined, RunEvidence, RunRule
 from overheard.doctor.recorded.rules.training_metrics_in_clear import (
     find_measures,
+    hiding_mechanisms,
     is_of_unknown_data,
 )
 
@@ -24,7 +25,7 @@ class MetricsOfUnknownData(RunRule):
 
     def examine(self, run: RunEvidence) -> Examined:
         """Look at the metrics of each reply, if noise at the client should hide its data."""
-        local = [one for one in run.mechanisms if one.mechanism.noised_at == "client"]
+        local = hiding_mechanisms(run)
         if not local or not run.is_recorded:
             return None
         return find_measures(

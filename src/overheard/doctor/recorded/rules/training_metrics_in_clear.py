@@ -5,7 +5,13 @@ from collections.abc import Callable
 from typing import final
 
 from overheard.core.messages import Message, UnstoredMessage, Update
-from overheard.doctor.recorded.evidence import Examined, Fault, RunEvidence, RunRule
+from overheard.doctor.recorded.evidence import (
+    Examined,
+    Fault,
+    RunEvidence,
+    RunRule,
+    StatedMechanism,
+)
 
 MEASURED = re.compile(
     r"loss|accuracy|precision|recall|perplexity"
@@ -48,12 +54,21 @@ class TrainingMetricsInClear(RunRule):
 
     def examine(self, run: RunEvidence) -> Examined:
         """Look at the metrics of each reply, if noise at the client should hide its data."""
-        local = [one for one in run.mechanisms if one.mechanism.noised_at == "client"]
+        local = hiding_mechanisms(run)
         if not local or not run.is_recorded:
             return None
         return find_measures(
             run, is_of_training_data, f"measures of the data that {local[0].name} should hide"
         )
+
+
+def hiding_mechanisms(run: RunEvidence) -> tuple[StatedMechanism, ...]:
+    """Return the mechanisms whose noise at the client should hide its data from all readers."""
+    return tuple(
+        one
+        for one in run.mechanisms
+        if one.mechanism.noised_at == "client" and not one.mechanism.flaw
+    )
 
 
 def find_measures(
