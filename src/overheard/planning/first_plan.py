@@ -449,10 +449,10 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
             others=MappingProxyType(others),
             at_home=fits[chosen].at_home,
         )
-    linear = recorded_linear_layer(recording, dataset.task)
+    linear = None if others else recorded_linear_layer(recording, dataset.task)
     if linear is not None:
         origin = "a linear layer, as the recording has its weights and intercepts alone"
-        return _ChosenModel(linear, origin, others=MappingProxyType(others))
+        return _ChosenModel(linear, origin)
     shapes = (f"{name} {_shape(shape)}" for name, shape in recording.shapes.items())
     unknown = Unknown(tuple(shapes))
     return _ChosenModel(unknown, "unknown", others=MappingProxyType(others))
