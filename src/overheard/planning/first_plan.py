@@ -449,7 +449,8 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
             others=MappingProxyType(others),
             at_home=fits[chosen].at_home,
         )
-    linear = None if others else recorded_linear_layer(recording, dataset.task)
+    is_named = others or recording.manifest.model
+    linear = None if is_named else recorded_linear_layer(recording, dataset.task)
     if linear is not None:
         origin = "a linear layer, as the recording has its weights and intercepts alone"
         return _ChosenModel(linear, origin)
