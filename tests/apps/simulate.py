@@ -20,6 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 from flwr.app import Context, Message, RecordDict
+from flwr.common.config import flatten_dict
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
@@ -97,7 +98,7 @@ def simulate(folder: Path) -> None:
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - scikit-learn draws from it
-    run_config = stated.get("config", {})
+    run_config = flatten_dict(stated.get("config", {}))
     grid = OneProcess(component(stated["components"]["clientapp"]), run_config)
     context = Context(1, 0, {}, RecordDict(), run_config)
     component(stated["components"]["serverapp"])(grid, context)

@@ -1,0 +1,1 @@
+"""causal_lora: A Flower app."""

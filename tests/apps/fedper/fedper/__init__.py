@@ -1,0 +1,1 @@
+"""fedper: A Flower app."""

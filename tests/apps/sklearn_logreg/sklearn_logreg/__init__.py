@@ -1,0 +1,1 @@
+"""sklearn_logreg: A Flower app."""
