@@ -1,22 +1,23 @@
-"""Store the base model and its tokenizer in `base`, in place of a download from a hub."""
+"""Store a small pretrained model and its tokenizer in `base`, in place of a download from a hub."""
 
 import torch
-from causal_lora.data import words
+from causal_lora.data import notes, words
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-vocabulary = {
-    word: number for number, word in enumerate(["<pad>", "<unk>", "<s>", "</s>", *words()])
-}
-tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-PreTrainedTokenizerFast(
-    tokenizer_object=tokenizer,
+SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
+vocabulary = {word: number for number, word in enumerate([*SPECIAL, *words()])}
+splitter = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+splitter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+tokenizer = PreTrainedTokenizerFast(
+    tokenizer_object=splitter,
     pad_token="<pad>",
     unk_token="<unk>",
     bos_token="<s>",
     eos_token="</s>",
-).save_pretrained("base")
+)
+tokenizer.save_pretrained("base")
+
 torch.manual_seed(7)
 config = LlamaConfig(
     vocab_size=len(vocabulary),
@@ -30,4 +31,14 @@ config = LlamaConfig(
     bos_token_id=2,
     eos_token_id=3,
 )
-LlamaForCausalLM(config).save_pretrained("base")
+model = LlamaForCausalLM(config)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+public = notes(31415, 320)
+for start in range(0, len(public), 16):
+    batch = tokenizer(public[start : start + 16], padding=True, return_tensors="pt")
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    loss = model(batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+model.save_pretrained("base")

@@ -42,10 +42,8 @@ def label_counts(partition_id: int) -> list[int]:
 
 def get_model_parameters(model):
     if model.fit_intercept:
-        params = [model.coef_, model.intercept_]
-    else:
-        params = [model.coef_]
-    return params
+        return [model.coef_, model.intercept_]
+    return [model.coef_]
 
 
 def set_model_params(model, params):
