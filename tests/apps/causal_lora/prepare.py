@@ -1,4 +1,4 @@
-"""Store a small pretrained model and its tokenizer in `base`, in place of a download from a hub."""
+"""Store a small pretrained model and its tokenizer in `base`, as a hub would serve it."""
 
 import torch
 from causal_lora.data import notes, words
