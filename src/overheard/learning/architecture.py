@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from torch import nn
 
+from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.last_layer import DroppedLinear
-from overheard.learning.one_output import has_single_logit
 
 DROPOUT_LAYERS = (
     nn.Dropout,

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
+from overheard.learning.custom_networks.single_output import without_output_hooks
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.last_layer import last_linear_module
-from overheard.learning.one_output import without_output_hooks
 
 
 def features_of_models(

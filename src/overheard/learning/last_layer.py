@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from overheard.core.errors import NeedsError
-from overheard.learning.one_output import has_single_logit
+from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.sent_tensors import trainable_parameters
 
 

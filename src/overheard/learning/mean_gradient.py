@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from overheard.core.messages import Weights
+from overheard.learning.custom_networks.single_output import change_by_class
 from overheard.learning.last_layer import LastLayer
-from overheard.learning.one_output import change_by_class
 
 STACK_BYTES = 2**22
 """The most memory for the last layers of several clients, so that they stay in the cache."""

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights, apply_update
+from overheard.learning.custom_networks.single_output import change_by_class, weight_by_class
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.learning.one_output import change_by_class, weight_by_class
 from overheard.simulation.probe import Probe, ProbeContext
 
 ROW_RIDGE = 1e-2

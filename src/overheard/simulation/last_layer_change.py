@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from overheard.core.messages import Weights
+from overheard.learning.custom_networks.single_output import change_by_class
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
-from overheard.learning.one_output import change_by_class
 from overheard.simulation.probe import Probe, ProbeContext
 
 

@@ -16,9 +16,9 @@ from overheard.core.needs import AUXILIARY, MODEL, RECIPES
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
-from overheard.learning.one_output import has_single_logit
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
 from overheard.simulation.probe import ProbeContext, probe_seed
 

@@ -8,10 +8,10 @@ from torch import nn
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.model import Model
-from overheard.learning.one_output import has_single_logit
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.testing.require import are_weights_equal, require, require_part
 

@@ -12,8 +12,8 @@ from overheard.core.custom_code.failure import describe_failure
 from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.errors import PlanError
 from overheard.core.task import OUTPUTS_OF, Task
+from overheard.learning.custom_networks.single_output import fit_single_output
 from overheard.learning.model import Model
-from overheard.learning.one_output import fit_single_output
 
 CONTRACT = "it takes a Task, or nothing, and returns a torch module"
 """What a function or class of the user must take and return."""

@@ -8,9 +8,9 @@ from torch import nn
 
 from overheard.core.errors import PlanError
 from overheard.core.task import Task
+from overheard.learning.custom_networks.single_output import fit_single_output
 from overheard.learning.input_shapes import input_size
 from overheard.learning.model import Model
-from overheard.learning.one_output import fit_single_output
 
 
 @final

@@ -21,10 +21,10 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.confusion import confusion_of_model, confusion_of_updates
+from overheard.learning.custom_networks.single_output import change_by_class, weight_by_class
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.mean_gradient import STACK_BYTES
-from overheard.learning.one_output import change_by_class, weight_by_class
 from overheard.learning.simplex import normalize_to_shares, solve_each_for_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.mean_over_rounds import (

@@ -23,9 +23,9 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.custom_networks.single_output import change_by_class
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import find_last_layer
-from overheard.learning.one_output import change_by_class
 from overheard.learning.simplex import normalize_to_shares
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask

@@ -21,11 +21,11 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.custom_networks.single_output import weight_by_class
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
 from overheard.learning.mean_gradient import mean_gradients
-from overheard.learning.one_output import weight_by_class
 from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.mean_over_rounds import (

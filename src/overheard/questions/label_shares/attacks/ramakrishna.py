@@ -20,9 +20,9 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.learning.confusion import confusion_of_updates
+from overheard.learning.custom_networks.single_output import change_by_class
 from overheard.learning.initialization import model_structure
 from overheard.learning.last_layer import LastLayer, find_last_layer
-from overheard.learning.one_output import change_by_class
 from overheard.learning.simplex import SUM_WEIGHT, normalize_to_shares, solve_for_shares
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask

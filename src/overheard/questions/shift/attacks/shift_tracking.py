@@ -30,11 +30,11 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.custom_networks.single_output import change_by_class
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
-from overheard.learning.one_output import change_by_class
 from overheard.questions.shift.claim import Shift
 from overheard.questions.shift.estimators.assumed_federation import assume_federation
 from overheard.questions.shift.estimators.change_estimate import MIN_ALIKE

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.learning.custom_networks.single_output import change_by_class, weight_by_class
 from overheard.learning.features import features_of_models
 from overheard.learning.initialization import initial_weights
 from overheard.learning.last_layer import find_last_layer
 from overheard.learning.loss import mean_loss
 from overheard.learning.models.custom import Own
-from overheard.learning.one_output import change_by_class, weight_by_class
 
 BINARY = Task((3,), ("no", "yes"))
 NUMBER = Task((3,), ("days",), kind="regression")

@@ -1,0 +1,1 @@
+"""Networks that users build: what their builders get, and how they are called."""
