@@ -488,8 +488,10 @@ def _joined(
         rows = inputs[..., 0].long() if names.is_table else inputs
         outputs = weight.shape[1] if names.is_table else len(weight)
         parts = [(rows, weight.new_zeros(1, 1, outputs))]
-    inputs = torch.cat([one for one, _ in parts], 1)
-    slopes = torch.cat([one for _, one in parts], 1)
+    inputs, slopes = parts[0]
+    if len(parts) > 1:
+        inputs = torch.cat([one for one, _ in parts], 1)
+        slopes = torch.cat([one for _, one in parts], 1)
     if names.is_table:
         return _each_row_once(len(weight), inputs, slopes)
     if names.bias is not None:

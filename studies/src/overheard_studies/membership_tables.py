@@ -40,6 +40,13 @@ WORLDS = {
 }
 """Worlds of the study `membership_worlds`: the start of the names of values, and a title."""
 
+NETWORKS_OF_LAYERS = {
+    "lstm": "LSTM",
+    "transformer": "transformer",
+    "adapters": "adapters of rank 4",
+}
+"""Audits of the study `whitened_layers`, and their titles."""
+
 ROW_TITLES = {
     OURS: "`whitened_membership`",
     PROTOTYPE: "prototype",
@@ -114,6 +121,21 @@ def _of_attack(found: Found, key: str, attack: str) -> str:
     return " · ".join((_number(auc), *rates, seconds))
 
 
+def _layers(found: Found) -> Iterator[str]:
+    """Yield a row for each attack in each network of the study `whitened_layers`."""
+    yield from _head("network", "attack", "AUC", "at 1 %", "this less `lira_pooled`")
+    for key, title in NETWORKS_OF_LAYERS.items():
+        start, end = f"{key}_no_defense_", "_membership_auc"
+        names = [one for one in found if one.startswith(start) and one.endswith(end)]
+        for attack in sorted(one.removeprefix(start).removesuffix(end) for one in names):
+            figures = (
+                f"{start}{attack}_{one}" for one in ("membership_auc", "tpr_at_1_percent")
+            )
+            cells = [_number(found.get(one)) for one in figures]
+            gap = _interval(found.get(f"{start}{attack}_gap"))
+            yield _line(title, f"`{attack}`", *cells, gap)
+
+
 def _grid(found: Found) -> Iterator[str]:
     """Yield a row for each rate and number of epochs, with three batches."""
     yield from _head("data", "rate", "epochs", *(f"batch {one}" for one in BATCHES))
@@ -162,6 +184,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]] = {
         "overheard-whitened_membership",
         lambda found: _compared(tuple(CONVOLUTIONS), found),
     ),
+    "layers": ("overheard-whitened_layers", _layers),
     "worlds": ("overheard-membership_worlds", _by_world),
     "grid": ("overheard-whitened_grid", _grid),
     "settings": ("overheard-whitened_grid", _settings),
