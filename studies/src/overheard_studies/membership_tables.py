@@ -123,7 +123,7 @@ def _of_attack(found: Found, key: str, attack: str) -> str:
 
 def _layers(found: Found) -> Iterator[str]:
     """Yield a row for each attack in each network of the study `whitened_layers`."""
-    yield from _head("network", "attack", "AUC", "at 1 %", "this less `lira_pooled`")
+    yield from _head("network", "attack", "AUC", "at 1 %", "this less `whitened_membership`")
     for key, title in NETWORKS_OF_LAYERS.items():
         start, end = f"{key}_no_defense_", "_membership_auc"
         names = [one for one in found if one.startswith(start) and one.endswith(end)]

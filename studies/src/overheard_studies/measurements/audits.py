@@ -89,12 +89,12 @@ def whitened_layers() -> Study:
         "whitened_layers",
         "Membership in an LSTM, a transformer and its adapters",
         "All attacks have the same knowledge. The learning rate of each network was chosen on "
-        "another seed.",
-        _read_membership,
+        "another seed. Shadow models are 64, fewer than by default.",
+        partial(_read_membership, reference="whitened_membership"),
     )
 
 
-def _read_membership(one: PanelRun) -> Iterator[ReproducedValue]:
+def _read_membership(one: PanelRun, reference: str = REFERENCE) -> Iterator[ReproducedValue]:
     """Read scores, the gap to the reference seed by seed, and the least epsilon."""
     yield from read_summary(one, "membership_auc", "tpr_at_1_percent")
     for arm in one.plan.arms:
@@ -102,13 +102,13 @@ def _read_membership(one: PanelRun) -> Iterator[ReproducedValue]:
         for finding in one.audit.findings:
             if finding.cell.arm == arm.name:
                 by_attack[finding.cell.label].append(finding)
-        reference = _mean_by_seed(by_attack[REFERENCE], "membership_auc")
+        others = _mean_by_seed(by_attack[reference], "membership_auc")
         for label, own in by_attack.items():
             name, words = f"{one.key}_{arm.name}_{label}".replace(" ", "_"), arm.name
-            if label != REFERENCE:
+            if label != reference:
                 aucs = _mean_by_seed(own, "membership_auc")
-                gaps = np.array([aucs[seed] - reference[seed] for seed in reference])
-                described = f"{words}; {label}: AUC minus that of {REFERENCE}, paired"
+                gaps = np.array([aucs[seed] - others[seed] for seed in others])
+                described = f"{words}; {label}: AUC minus that of {reference}, paired"
                 gap = estimate_mean(gaps, np.arange(len(gaps)))
                 yield one.value(f"{name}_gap", described, gap, None, "higher")
             bound = bound_epsilon_by_thresholds(own, DELTA)
