@@ -334,6 +334,12 @@ def test_a_plan_that_was_changed_after_the_draw_proves_nothing(
         assert isinstance(row.measured, BoundByGuesses)
         assert row.measured.digest == changed.bound_settings().digest
         assert row.guaranteed_epsilon is None
+    # Canaries that a fair coin gave, and no choice stated with them: nobody knows what it was.
+    known = read_truth(copy)
+    facts = (known.facts.need(kind) for kind in (RecordOwners, RecordsDigest, OfferedCanaries))
+    write_truth(copy, GroundTruth(Facts(*facts)))
+    line = towards_server(audit_here(PLAN, tmp_path / "unstated", recording=copy))["recorded"]
+    assert line.verdict == "estimate"
     # The same choice, stated with the canaries, proves. It names an attack: all canaries count.
     write_truth(copy, read_truth(copy).having(BoundDigest(row.measured.digest)))
     line = towards_server(audit_here(changed, tmp_path / "out", recording=copy))["recorded"]

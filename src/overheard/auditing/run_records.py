@@ -75,7 +75,7 @@ def simulated_run_record(
     evidence = arm_evidence(plan, spec.arm, defenses, planned_run(plan, spec.arm))
     # Reading messages takes time, and runs of an arm differ in their draws alone.
     if spec.seed == plan.seeds[0]:
-        evidence = replace(evidence, messages=sent.messages)
+        evidence = replace(evidence, messages=tuple(sent.messages))
     if not spec.kind.is_control:
         defenses = with_equal_accounts(
             defenses,

@@ -10,7 +10,7 @@ from overheard.auditing.judging.judge import AuditSubject
 from overheard.auditing.recorded_tensors.data_trial import try_data
 from overheard.auditing.recording import CheckedRecording
 from overheard.core.transcript import Transcript
-from overheard.core.true_facts.record_owners import BoundDigest
+from overheard.core.true_facts.record_owners import BoundDigest, OfferedCanaries
 from overheard.data.dataset import Dataset
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.folder import data_folder
@@ -24,6 +24,12 @@ TRUSTED = (
     "files that were altered."
 )
 """What an audit says that was told to trust what is stored."""
+
+USUAL = ""
+"""The digest of canaries of older versions, which had no choices: that of the usual ones."""
+
+UNSTATED = "not stated"
+"""The digest of canaries for which none was stated: no choices have it."""
 
 
 def audit_subject(audit_inputs: AuditInputs, description: str) -> AuditSubject:
@@ -61,6 +67,8 @@ def recorded_subject(
     fit = check_data(checked, run.observed.transcript)
     truth = run.truth.truth
     stated = None if truth is None else truth.facts.get(BoundDigest)
+    has_offers = truth is not None and truth.facts.get(OfferedCanaries) is not None
+    digest = UNSTATED if has_offers else USUAL
     return replace(
         subject,
         is_recorded=True,
@@ -68,7 +76,7 @@ def recorded_subject(
         data=(*subject.data, *fit.notes),
         data_warnings=(*fit.warnings, *run.warnings, *subject.data_warnings),
         recording=run.observed.recording,
-        bound_settings=checked.plan.bound_settings("" if stated is None else stated.digest),
+        bound_settings=checked.plan.bound_settings(digest if stated is None else stated.digest),
     )
 
 

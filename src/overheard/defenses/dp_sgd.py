@@ -27,10 +27,11 @@ class DpSgd(Defense):
     The unit of privacy is one example of a client, not all its data: what many of its examples
     have in common, such as their labels, is not hidden. Epsilon grows with rounds, epochs and
     batches. `Update.examples` is sent in the clear, and the promise takes the number of
-    examples as public. With noise, simulated clients send no losses. There is no promise beside a defense that repeats examples
-    (`Defense.repeats_examples`), as `class_balanced` does. A model with a batch norm is
-    refused, because examples of a batch then have no gradients of their own. Recurrent networks
-    and embeddings take one pass for each example, so they are slow.
+    examples as public. With noise, simulated clients send no losses. There is no
+    promise beside a defense that repeats examples (`Defense.repeats_examples`), as
+    `class_balanced` does. A model with a batch norm is refused, because examples of a batch
+    then have no gradients of their own. Recurrent networks and embeddings take one pass for
+    each example, so they are slow.
 
     The noise is floating-point and comes from a seeded generator, which suits an audit but not
     production (Mironov 2012).

@@ -69,7 +69,18 @@ def tuned(runs: int) -> RunEvidence:
     return replace(stating(9.0), tuning_runs=runs)
 
 
+def rounded(by: float) -> Mechanism:
+    """Return a mechanism whose epsilon is known exactly, and stated with an error."""
+    plain = replace(LOCAL, stated_for="run")
+    (known,) = evidence(plain, "LocalDp()").mechanisms
+    assert known.accounted.recomputed is not None
+    return replace(plain, stated=known.accounted.recomputed.pld + by)
+
+
 ONE_ROUND = account_mechanism(OPACUS, RunParameters(1, 1.0, sampling="none")).recomputed
+
+FLAT = replace(CENTRAL, bounded_at="client", unproven="")
+"""Noise at the server on updates that clients clip."""
 
 SHUFFLED = replace(OPACUS, record_sampling="shuffled")
 
@@ -107,6 +118,9 @@ BAD: dict[str, Made] = {
     "shuffled-as-poisson": lambda: stating(ONE_ROUND.one_round * 2, SHUFFLED),
     "delta-too-large": lambda: opacus(mechanism=replace(OPACUS, delta=0.02)),
     "tuned-on-private-data": lambda: tuned(20),
+    # A float32 norm that is clipped to 1.
+    "clip-rounded-up": lambda: evidence(FLAT, "DpFedavg()", Drawn(length=1 + 1e-6)),
+    "epsilon-rounded-down": lambda: evidence(rounded(-0.005), "LocalDp()"),
 }
 
 GOOD: dict[str, Made] = {
@@ -130,6 +144,8 @@ GOOD: dict[str, Made] = {
     "shuffled-as-poisson": lambda: stating(50.0, SHUFFLED),
     "delta-too-large": opacus,
     "tuned-on-private-data": lambda: tuned(1),
+    "clip-rounded-up": lambda: evidence(FLAT, "DpFedavg()", Drawn(length=1 - 1e-6)),
+    "epsilon-rounded-down": lambda: evidence(rounded(0.005), "LocalDp()"),
 }
 
 
@@ -196,6 +212,13 @@ def test_says_that_few_finite_numbers_tell_no_noise(
             for tensor in message.body.delta.values():
                 tensor.fill_(filling)
     assert isinstance(RULES[name].examine(run), Hidden)
+
+
+def test_an_update_that_is_no_number_exceeds_every_clip():
+    run = evidence(FLAT, "DpFedavg()", Drawn())
+    update = next(one.body for one in run.messages if isinstance(one.body, Update))
+    update.delta["layer.bias"][0] = math.nan
+    assert faults(RULES["clip-exceeded"], run)
 
 
 def test_noise_of_the_server_is_measured_too():

@@ -102,9 +102,10 @@ def test_no_code_runs_if_it_is_refused(monkeypatch: pytest.MonkeyPatch):
         prove_app(find_code(HERE / "flower_app"))
 
 
-def test_a_client_that_ends_its_process_is_told_and_proves_nothing(tmp_path: Path):
+@pytest.mark.parametrize("end", ["os._exit(2)", "os.kill(os.getpid(), 9)"])
+def test_a_client_that_ends_its_process_is_told_and_proves_nothing(tmp_path: Path, end: str):
     (tmp_path / "client.py").write_text(
-        "import os\n\n\ndef train(model, data, config):\n    os._exit(0)\n\n\n"
+        f"import os\n\n\ndef train(model, data, config):\n    {end}\n\n\n"
         "def load_data(client):\n    return ()\n\n\n"
         "def make_model():\n    import torch\n    return torch.nn.Linear(2, 2)\n"
     )

@@ -100,6 +100,25 @@ def test_no_mechanism_is_said() -> None:
     assert "No defense of this audit adds noise" in section_of(annex_of(epsilon=[]), TITLE)
 
 
+FAULT = {
+    "arm": "noisy",
+    "id": "noise-repeats",
+    "severity": "critical",
+    "title": "the same noise in several rounds",
+    "what": "9 of 9 pairs have the same noise.",
+    "where": "LocalDp: client/7, round 1",
+    "evidence": "left of it: 0.001",
+    "mend": "Draw it anew.",
+    "reference": "a page",
+}
+
+
+def test_faults_are_named_where_no_epsilon_is_known() -> None:
+    text = section_of(annex_of(epsilon=[], doctor=[FAULT]), TITLE)
+    assert "the same noise in several rounds" in text
+    assert "No defense of this audit adds noise" in text
+
+
 def test_observers_of_the_models_alone_are_named() -> None:
     text = section_of(annex_of(epsilon=[epsilon_row(observers=[])]), TITLE)
     assert "Whoever reads the global models" in text

@@ -1,5 +1,7 @@
 """The command `doctor`: checks the differential privacy of a plan, a recording or an app."""
 
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +30,14 @@ ModelOption = Annotated[
 LoaderOption = Annotated[
     str, typer.Option("--loader", help="With --prove: what loads a client's data, likewise.")
 ]
+ClipOption = Annotated[
+    float | None,
+    typer.Option("--clip", help="With --prove: its clip, where the app has none to read."),
+]
+NoiseOption = Annotated[
+    float | None,
+    typer.Option("--noise-multiplier", help="With --prove: its noise in clips, likewise."),
+]
 SarifOption = Annotated[
     Path | None, typer.Option("--sarif", help="Write the faults to this file as SARIF 2.1.0.")
 ]
@@ -35,6 +45,17 @@ JunitOption = Annotated[
     Path | None,
     typer.Option("--junit", help="Write the result of each rule to this file as JUnit XML."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenApp:
+    """What the command line states of an app to prove; empty = it is read from the app."""
+
+    client: str = ""
+    model: str = ""
+    loader: str = ""
+    clip: float | None = None
+    noise_multiplier: float | None = None
 
 
 def doctor(
@@ -61,6 +82,8 @@ def doctor(
     client: ClientOption = "",
     model: ModelOption = "",
     loader: LoaderOption = "",
+    clip: ClipOption = None,
+    noise_multiplier: NoiseOption = None,
     sarif: SarifOption = None,
     junit: JunitOption = None,
     json: JsonOption = False,
@@ -94,9 +117,14 @@ def doctor(
     from overheard.disk.writing import write_text
     from overheard.doctor.diagnosis_formats import as_json, as_junit, as_sarif
 
-    if not prove and (client or model or loader):
-        raise UsageError("--client, --model and --loader belong to --prove.")
-    found = _diagnose(target, plan, (client, model, loader) if prove else None)
+    proven = ProvenApp(client, model, loader, clip, noise_multiplier)
+    if not prove and proven != ProvenApp():
+        raise UsageError(
+            "--client, --model, --loader, --clip and --noise-multiplier belong to --prove."
+        )
+    if not all(one is None or 0 < one < inf for one in (clip, noise_multiplier)):
+        raise UsageError("--clip and --noise-multiplier must be above 0.")
+    found = _diagnose(target, plan, proven if prove else None)
     code = 1 if found.alarms else 0
     for file, text in (
         (sarif, None if sarif is None else as_sarif(found, str(target))),
@@ -111,24 +139,22 @@ def doctor(
     raise typer.Exit(code)
 
 
-def _diagnose(
-    target: Path, plan: Path | None, proved: tuple[str, str, str] | None
-) -> "Diagnosis":
+def _diagnose(target: Path, plan: Path | None, proven: ProvenApp | None) -> "Diagnosis":
     """Return what rules find in a plan, a recording or an app.
 
     Args:
         target: where it is.
         plan: that states more of a recording.
-        proved: names of an app's client, model and loader to prove; None = no proof.
+        proven: what is known of an app to prove; None = no proof.
 
     """
     if _is_stated(target):
-        if proved is not None:
+        if proven is not None:
             raise UsageError("--prove runs an app: give its folder or its .py file.")
         return _diagnose_stated(target, plan)
     if plan is not None:
         raise UsageError("--plan states more of a recording: give the folder of one.")
-    return _diagnose_app(target, proved)
+    return _diagnose_app(target, proven)
 
 
 def _is_stated(target: Path) -> bool:
@@ -158,12 +184,12 @@ def _diagnose_stated(target: Path, plan: Path | None) -> "Diagnosis":
     return diagnose_runs(plan_evidence(read))
 
 
-def _diagnose_app(target: Path, proven: tuple[str, str, str] | None) -> "Diagnosis":
+def _diagnose_app(target: Path, proven: ProvenApp | None) -> "Diagnosis":
     """Look at the source of an app.
 
     Args:
         target: its folder, or a file.
-        proven: names of client, model and loader, to prove it as well; None = do not run it.
+        proven: what is known of it, to prove it as well; None = do not run it.
 
     """
     from overheard.doctor.criticism import join_diagnoses
@@ -173,12 +199,16 @@ def _diagnose_app(target: Path, proven: tuple[str, str, str] | None) -> "Diagnos
     if proven is None:
         return found
     from overheard.doctor.replay.app import describe_code, find_code, prove_app
+    from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim
 
-    client, model, loader = proven
-    code = find_code(target, model=model, data=loader, client=client)
+    code = find_code(target, model=proven.model, data=proven.loader, client=proven.client)
+    given = proven.clip, proven.noise_multiplier
+    stated = (
+        NOTHING_STATED if given == (None, None) else StatedClaim(*given, "the command line")
+    )
     console = Console(stderr=True, highlight=False)
     console.print(escaped_text(describe_code(code)), soft_wrap=True)
-    return join_diagnoses([found, prove_app(code)])
+    return join_diagnoses([found, prove_app(code, stated)])
 
 
 def print_diagnosis(found: "Diagnosis", console: Console) -> None:

@@ -14,10 +14,11 @@ from overheard.core.custom_code.reference import is_code_refused
 from overheard.core.errors import PlanError
 from overheard.disk.reading import parse_python, parse_toml, read_json_text, read_text
 from overheard.doctor.criticism import Diagnosis
-from overheard.doctor.replay.child import USER_ERROR
+from overheard.doctor.replay.child import ERROR_FILE
 from overheard.doctor.replay.clients import Code
 from overheard.doctor.replay.prove import MOST_RUNS, Proof, ProofRequest
 from overheard.doctor.replay.stated_claim import NOTHING_STATED, StatedClaim
+from overheard.findings.names import make_printable
 
 MOST_SECONDS = 600
 """Seconds after which a proof is given up."""
@@ -138,16 +139,13 @@ def _run(request: ProofRequest, out: Path, seconds: int) -> Proof:
             f"{place}: the proof took over {seconds} seconds: give its client less data, or "
             "fewer local epochs"
         ) from error
-    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    if done.returncode == USER_ERROR:
-        raise PlanError(last)
-    if done.returncode:
-        raise PlanError(
-            f"{place}: the process of the client ended ({last[:300]}): mend its code"
-        )
+    if (told := out.parent / ERROR_FILE).is_file():
+        raise PlanError(read_text(told, PlanError))
     if not out.is_file():
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise PlanError(
-            f"{place}: the client ended its process before the proof was done: leave out calls "
-            "such as os._exit"
+            f"{place}: the client ended its process before the proof was done, with exit code "
+            f"{done.returncode} ({make_printable(last[:300])}): leave out calls such as "
+            "os._exit, mend the error, or give it more memory"
         )
     return TypeAdapter(Proof).validate_json(read_json_text(out, PlanError))

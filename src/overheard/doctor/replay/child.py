@@ -10,8 +10,8 @@ from overheard.core.errors import AuditError
 from overheard.disk.writing import write_text
 from overheard.doctor.replay.prove import Proof, ProofRequest, prove_here
 
-USER_ERROR = 2
-"""Exit code for an error that the user can correct, whose message is the last line."""
+ERROR_FILE = "error.txt"
+"""The file beside the proof with the message of an error that the user can correct."""
 
 
 def main(request_text: str, out: Path) -> None:
@@ -23,8 +23,8 @@ def main(request_text: str, out: Path) -> None:
     try:
         proof = prove_here(request.code, request.stated)
     except AuditError as error:
-        sys.stderr.write(f"\n{error}")
-        sys.exit(USER_ERROR)
+        write_text(out.parent / ERROR_FILE, str(error), inside=out.parent)
+        return
     write_text(out, TypeAdapter(Proof).dump_json(proof).decode(), inside=out.parent)
 
 

@@ -69,9 +69,10 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
     title = "Differential privacy"
     # A recording may state the same defense twice, with equal rows.
     rows = [_row(one) for one in dict.fromkeys(findings.epsilon)]
+    faults = doctor_blocks(findings.doctor)
     if not rows:
         none = "No defense of this audit adds noise for which an epsilon could be stated."
-        return AnnexSection(title, (SectionBlock("", (none,)),))
+        return AnnexSection(title, (*faults, SectionBlock("", (none,))))
     table = limited_table(
         "Epsilon: claimed, recomputed from the settings, and proven by attacks",
         ("Arm and mechanism", "Observers", "Claimed", "Recomputed", "Proven", "Result"),
@@ -84,7 +85,6 @@ def epsilon_section(findings: FindingsDocument) -> AnnexSection:
         "all rows together if it is from canaries, else in each row. "
         "A small lower bound is no proof of privacy."
     )
-    faults = doctor_blocks(findings.doctor)
     return AnnexSection(title, (*faults, SectionBlock("", (reading,), (table,))))
 
 

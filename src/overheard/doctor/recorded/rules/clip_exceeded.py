@@ -1,6 +1,6 @@
 """Updates that are longer than the clip to which the noise is calibrated."""
 
-from math import sqrt
+from math import inf, isnan, sqrt
 from typing import final
 
 from overheard.doctor.recorded.evidence import (
@@ -52,10 +52,10 @@ class ClipExceeded(RunRule):
             long = [
                 sample
                 for sample in samples
-                if sample.norm > _longest(one, sample, len(samples))
+                if not sample.norm <= _longest(one, sample, len(samples))  # or not a number
             ]
             if long:
-                worst = max(long, key=lambda sample: sample.norm)
+                worst = max(long, key=_length)
                 faults.append(
                     Fault(
                         f"{len(long)} of {len(samples)} messages are longer than the clip "
@@ -66,6 +66,11 @@ class ClipExceeded(RunRule):
                     )
                 )
         return tuple(faults) if faults or not hidden else Hidden("; ".join(hidden))
+
+
+def _length(sample: NoisySample) -> float:
+    """Return the norm of an update; infinite if it is not a number."""
+    return inf if isnan(sample.norm) else sample.norm
 
 
 def _clipped_samples(run: RunEvidence, one: StatedMechanism) -> tuple[NoisySample, ...] | str:
