@@ -16,6 +16,7 @@ from overheard.algorithms.scaffold import Scaffold
 from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.layout import count_committed_rounds, round_folder, transcript_folder
 from overheard.archive.reader import read_round
+from overheard.consistency.clusters import clusters_fault, count_models
 from overheard.consistency.collector import EvidenceCollector
 from overheard.consistency.evidence import Rounds, StepEvidence, Sum, add_sums
 from overheard.consistency.fits import (
@@ -215,6 +216,7 @@ class RecordingCheck:
         self._senders = set[Party]()
         self._numbers_of_senders = Counter[int]()
         self._unseen_rounds = 0
+        self._several_models = list[tuple[int, int]]()
 
     def add(self, round_messages: Sequence[Message]) -> None:
         """Add all messages of the next round; those of the last one may have no replies.
@@ -227,6 +229,9 @@ class RecordingCheck:
         self._senders.update(one.sender for one in replies)
         self._numbers_of_senders[len({one.sender for one in replies})] += 1
         self._unseen_rounds += bool(replies) and _has_unseen(round_messages)
+        models = count_models(round_messages)
+        if models > 1:
+            self._several_models.append((round_messages[0].round, models))
         self._evidence.add(round_messages)
 
     def result(self) -> RecordingProof:
@@ -237,7 +242,9 @@ class RecordingCheck:
         )
         fit = found.best or found.stated
         is_exact = is_sound and fit is not None and not fit.step.fitted
+        clusters = clusters_fault(self._several_models)
         seen = (
+            *(() if clusters is None else (clusters,)),
             *self._faults.faults(
                 is_sound=is_sound,
                 is_exact=is_exact,

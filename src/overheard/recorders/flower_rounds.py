@@ -220,17 +220,13 @@ class FlowerRoundRecorder:
             self._writer.commit()
 
     def _ask(self, requests: Sequence[FlowerRequest]) -> None:
-        groups = list[list[FlowerRequest]]()
-        for one in requests:
-            group = next((members for members in groups if members[0].parts == one.parts), None)
-            if group is None:
-                groups.append([one])
-            else:
-                group.append(one)
+        groups = _by_model(requests)
         if len(groups) > 1:
             self.warn_once(
-                "nodes received different models: the most frequent one is recorded as the "
-                "broadcast, and each update is relative to its node's model"
+                "nodes received different models in one round, as in clustered federated "
+                "learning: each is recorded as a broadcast of its nodes, and each update is "
+                "relative to its node's model. An audit refuses attacks on such a run: record "
+                "each cluster by a grid of its own"
             )
         parts = max(groups, key=len)[0].parts
         self._nodes.update(one.node for one in requests)
@@ -309,17 +305,18 @@ class FlowerRoundRecorder:
         self._writer.write(COHORT, _TO_SERVER, make, size=count_bytes(mean))
 
     def _announce(self, begun: "_OpenRound") -> None:
-        requests = begun.unannounced
-        first = next(
-            (request for request in requests if request.parts == begun.parts), requests[0]
-        )
-        self._writer.write(
-            SERVER,
-            frozenset(request.node for request in requests),
-            partial(_decode_broadcast, self._decoder, begun.parts, first.config),
-            times=Timestamps(first.sent),
-            size=count_bytes(begun.parts),
-        )
+        groups = _by_model(begun.unannounced)
+        # The model of the round comes last, as the one that readers of a transcript take.
+        groups.sort(key=lambda group: group[0].parts == begun.parts)
+        for group in groups:
+            first = group[0]
+            self._writer.write(
+                SERVER,
+                frozenset(request.node for request in group),
+                partial(_decode_broadcast, self._decoder, first.parts, first.config),
+                times=Timestamps(first.sent),
+                size=count_bytes(first.parts),
+            )
 
     def _answer(self, request: FlowerRequest, reply: FlowerReply) -> None:
         limits = ReplyLimits.of_model(len(request.parts), count_bytes(request.parts))
@@ -463,6 +460,18 @@ class _OpenRound:
         """Drop the outstanding requests."""
         self.waiting.clear()
         self.is_answered = True
+
+
+def _by_model(requests: Sequence[FlowerRequest]) -> list[list[FlowerRequest]]:
+    """Return the requests that have the same model together, in the order of their first."""
+    groups = list[list[FlowerRequest]]()
+    for one in requests:
+        group = next((members for members in groups if members[0].parts == one.parts), None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return groups
 
 
 def _kind_of(error: Exception) -> UnstoredKind:
