@@ -105,6 +105,7 @@ LIMITS = {
     "leaks": ("no_better_than", "gain_at_most", "grows_at_most"),
     "epsilons": ("guaranteed_at_most", "proven_at_most", "claims_hold"),
     "costs": ("accuracy_at_least", "bytes_at_most", "seconds_at_most"),
+    "sums": ("resolution_at_most", "smallest_group_at_least"),
 }
 """Limits of which a rule sets one."""
 

@@ -7,6 +7,7 @@ import pytest
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
+from overheard.participation.sums_reading import describe_sums
 from overheard.planning.plan_check import PlanCheck, check_plan
 from overheard.plans.plan import ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
@@ -36,6 +37,8 @@ def test_refusals_are_those_of_the_audit(checked: PlanCheck, tmp_path: Path):
     assert foretold == refused
     ran = {(one.cell.arm, one.cell.label) for one in found.findings}
     assert {(one.arm, one.attack) for one in checked.attacks if one.able_count} == ran
+    (read,) = (run.sums for run in found.arms if run.sums is not None)
+    assert tuple(describe_sums(read, "arm “secure aggregation”")) == checked.sums
 
 
 def test_a_recording_uses_the_first_seed_alone(simulated: Path):

@@ -38,6 +38,8 @@ from overheard.findings.lost_replies import MAX_ROWS, find_lost_replies
 from overheard.findings.metadata import describe_metadata
 from overheard.findings.privacy.canary_scores import CanaryScores
 from overheard.findings.traffic import measure_traffic
+from overheard.participation.participation import find_participation
+from overheard.participation.sums_reading import SumsReading, read_sums
 from overheard.plans.plan import ArmPlan, Plan
 
 CANARY_SEED = Seed(0)
@@ -142,6 +144,7 @@ def complete_run_record(
         answers=sum(isinstance(message.body, Update) for message in observed.messages),
         traffic=measure_traffic(sent),
         in_clear=() if run.is_control else describe_metadata(sent.messages),
+        sums=None if run.is_control else _read_sums(sent),
         are_records_exchangeable=are_exchangeable(plan.data.split, dataset, partition),
         canary_odds=partition.canary_odds,
         canary_clients=clients_of_canaries(partition.offered, partition.candidates),
@@ -333,3 +336,8 @@ def are_exchangeable(split: Split | None, dataset: Dataset, partition: DataParti
 
     present = counts[:, counts.sum(0) > 0].numpy()  # (2, classes that occur)
     return present.shape[1] < 2 or bool(chi2_contingency(present).pvalue >= SIGNIFICANCE)
+
+
+def _read_sums(sent: Transcript) -> SumsReading | None:
+    participation = find_participation(sent.messages)
+    return None if participation is None else read_sums(participation)

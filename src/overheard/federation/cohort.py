@@ -69,6 +69,21 @@ def draw_round_copies(federation: Federation, number: int) -> dict[int, int]:
     )
 
 
+def draw_participants(federation: Federation, number: int) -> tuple[Party, ...]:
+    """Return the clients that will send an update in this round, in order; nothing is trained.
+
+    Defenses that empty a client's data are not asked.
+    """
+    clients = federation.clients
+    drawn = (
+        (clients[index], federation.rows[number][index])
+        for index in draw_round_copies(federation, number)
+    )
+    return tuple(
+        party for party, rows in drawn if len(rows) and not _fails(federation, number, party)
+    )
+
+
 def round_schedule(federation: Federation) -> AsyncSchedule | None:
     """Return when clients start and are aggregated; None = all wait for each other."""
     seed = federation.seed.child("schedule")

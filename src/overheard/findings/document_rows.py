@@ -473,6 +473,39 @@ class LostReplyRow(DocumentPart):
     reason: str
 
 
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
+@final
+class SumsRow(DocumentPart):
+    """What the sums of a run reveal; see `participation.sums_reading.SumsReading`."""
+
+    clients: PositiveCount
+    rounds: PositiveCount
+    smallest_cohort: PositiveCount
+    largest_cohort: PositiveCount
+    fixed_groups: PositiveCount
+    rank: PositiveCount
+    resolution: Share
+    largest_resolution: Share
+    by_round: tuple[Share, ...]
+    amplification: dict[Count, Size]
+    group_at_least: PositiveCount
+    group_at_most: PositiveCount
+    group: tuple[str, ...]
+    one_apart: Count
+    counts_known: Count | None
+    is_weighted: bool
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> "SumsRow":
+        if self.group_at_least > self.group_at_most:
+            raise ValueError("`group_at_least` is above `group_at_most`")
+        if is_above(self.resolution, self.largest_resolution):
+            raise ValueError("`resolution` is above `largest_resolution`")
+        return self
+
+
 @final
 class RunRow(DocumentPart):
     """One run; see `findings.finding.ArmRun`. What mechanisms guarantee is in `EpsilonRow`."""
@@ -495,6 +528,7 @@ class RunRow(DocumentPart):
     unrecorded: Count = 0
     lost_replies: tuple[LostReplyRow, ...] = ()
     clients: Count = 0
+    sums: SumsRow | None = None
 
     @model_validator(mode="after")
     def _check_control(self) -> "RunRow":

@@ -21,6 +21,7 @@ from overheard.findings.privacy.epsilon_rows import RunCriticism
 from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import TargetKind
 from overheard.findings.traffic import Traffic
+from overheard.participation.sums_reading import SumsReading
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
@@ -317,6 +318,8 @@ class ArmRun:
         clients: number of clients that sent or could read a message; 0 = unknown.
         canary_scores: how far canary clients show in it; () = it has none.
         criticisms: faults that the doctor found in its differential privacy.
+        sums: what the sums of its cohorts reveal of single clients; None = nobody reads sums,
+            or they are too large. It is None for a control, too.
 
     """
 
@@ -345,3 +348,4 @@ class ArmRun:
     clients: int = 0
     canary_scores: tuple[CanaryScores, ...] = ()
     criticisms: tuple[RunCriticism, ...] = ()
+    sums: SumsReading | None = None

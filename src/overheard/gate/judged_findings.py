@@ -13,6 +13,7 @@ from overheard.gate.epsilons import epsilon_verdicts
 from overheard.gate.judged_threats import threat_verdicts
 from overheard.gate.leaks import leak_verdicts
 from overheard.gate.policy import RECORDING_RULE, CostRule, Policy, PolicyException
+from overheard.gate.sums import sum_verdicts
 from overheard.gate.verdict import (
     Acceptance,
     Limit,
@@ -92,8 +93,9 @@ def judge_findings(
     costs = (
         cost_verdicts(rule, now, rule.straddles or policy.straddles) for rule in policy.costs
     )
+    sums = (sum_verdicts(rule, now) for rule in policy.sums)
     recordings = recording_verdicts(now) if policy.recording_incomplete else ()
-    groups = (on_threats, *leaks, *epsilons, *costs, recordings)
+    groups = (on_threats, *leaks, *epsilons, *costs, *sums, recordings)
     verdicts = (verdict for group in groups for verdict in group)
     judged = apply_exceptions(verdicts, policy.exceptions, today)
     return CheckResult(now.title, judged.verdicts, (*_notes(now, before), *judged.notes))

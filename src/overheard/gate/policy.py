@@ -197,6 +197,40 @@ class CostRule(StrictModel):
         return self
 
 
+class SumRule(StrictModel):
+    """A limit on what the sums of secure aggregation reveal, by who took part in which round.
+
+    Set exactly one limit. No attack is needed. An arm passes if each of its runs keeps the
+    limit for certain, and fails if one breaks it for certain.
+
+    Args:
+        name: the name of the rule.
+        arms: the arms to check, each of which must have sums; default: every arm with sums, at
+            least one of which must exist.
+        resolution_at_most: limit on the share of a client's variance that the sums reveal, 0
+            to 1, of the client that they reveal most of.
+        smallest_group_at_least: fewest clients of which a weighted sum may follow from the
+            sums. It passes on the proven lower bound only, and fails on a group that was
+            found.
+
+    """
+
+    name: RuleName
+    arms: Names | None = None
+    resolution_at_most: Annotated[float, Field(ge=0, le=1)] | None = None
+    smallest_group_at_least: Positive | None = None
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> "SumRule":
+        _refuse_all_but_one(
+            {
+                "resolution_at_most": self.resolution_at_most,
+                "smallest_group_at_least": self.smallest_group_at_least,
+            }
+        )
+        return self
+
+
 RECORDING_RULE: Literal["recording_incomplete"] = "recording_incomplete"
 """The name of the rule on recordings, which every policy has unless it turns it off."""
 
@@ -215,8 +249,8 @@ class RecordingRule(StrictModel):
     name: Literal["recording_incomplete"] = RECORDING_RULE
 
 
-PolicyRule = VerdictRule | LeakRule | EpsilonRule | CostRule | RecordingRule
-"""A rule of any of the five kinds."""
+PolicyRule = VerdictRule | LeakRule | EpsilonRule | CostRule | SumRule | RecordingRule
+"""A rule of any of the six kinds."""
 
 
 class PolicyException(StrictModel):
@@ -254,6 +288,7 @@ class Policy(StrictModel):
         leaks: limits on the success of attacks.
         epsilons: limits on claimed and proven epsilon.
         costs: limits on the cost of arms.
+        sums: limits on what the sums of secure aggregation reveal of single clients.
         recording_incomplete: whether a recorded run fails if a message that arrived is not
             recorded. Exceptions name this rule "recording_incomplete".
         exceptions: verdicts that are accepted until a date although they do not pass.
@@ -265,6 +300,7 @@ class Policy(StrictModel):
     leaks: tuple[LeakRule, ...] = ()
     epsilons: tuple[EpsilonRule, ...] = ()
     costs: tuple[CostRule, ...] = ()
+    sums: tuple[SumRule, ...] = ()
     recording_incomplete: bool = True
     exceptions: tuple[PolicyException, ...] = ()
 
@@ -276,7 +312,7 @@ class Policy(StrictModel):
 
     @property
     def _stated_rules(self) -> tuple[PolicyRule, ...]:
-        return (*self.verdicts, *self.leaks, *self.epsilons, *self.costs)
+        return (*self.verdicts, *self.leaks, *self.epsilons, *self.costs, *self.sums)
 
     @property
     def needs_earlier_findings(self) -> bool:
@@ -288,8 +324,8 @@ class Policy(StrictModel):
         names = [rule.name for rule in self.rules]
         if not self._stated_rules:
             raise ValueError(
-                "the policy has no rules: add [[verdicts]], [[leaks]], [[epsilons]] or "
-                "[[costs]]"
+                "the policy has no rules: add [[verdicts]], [[leaks]], [[epsilons]], "
+                "[[costs]] or [[sums]]"
             )
         check_unique(names)
         for number, one in enumerate(self.exceptions, 1):

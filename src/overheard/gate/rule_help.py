@@ -11,12 +11,14 @@ from overheard.gate.policy import (
     LeakRule,
     PolicyRule,
     RecordingRule,
+    SumRule,
     VerdictRule,
 )
 from overheard.gate.rule_figure import limit_text
+from overheard.gate.sums import sum_limit
 from overheard.gate.verdict import format_number
 
-RuleKind = Literal["verdicts", "leaks", "epsilons", "costs", "recordings"]
+RuleKind = Literal["verdicts", "leaks", "epsilons", "costs", "sums", "recordings"]
 """The table of a policy that a rule stands in; the rule on recordings needs no table."""
 
 
@@ -60,6 +62,12 @@ HELP: Mapping[RuleKind, RuleHelp] = {
         "If it fails, the defense costs too much: change its settings. If it is inconclusive, "
         "audit more seeds.",
     ),
+    "sums": RuleHelp(
+        "Sums of secure aggregation must not separate single clients or small groups.",
+        "If it fails, let the same clients always take part together, or run fewer rounds. If "
+        "it is inconclusive, the limit lies between what is proven and what was found, or the "
+        "arm has no sums.",
+    ),
     "recordings": RuleHelp(
         "Every message that arrived in a recorded run must be in the recording.",
         "If it fails, a reply arrived that could not be recorded, so no attack was tried on "
@@ -80,6 +88,8 @@ def rule_kind(rule: PolicyRule) -> RuleKind:
             return "epsilons"
         case CostRule():
             return "costs"
+        case SumRule():
+            return "sums"
         case RecordingRule():
             return "recordings"
 
@@ -95,10 +105,13 @@ def describe_rule(rule: PolicyRule) -> str:
             what = f"epsilon: {epsilon_limit_text(rule)}"
         case CostRule():
             what = _describe_cost(rule)
+        case SumRule():
+            score, limit = sum_limit(rule)
+            what = f"sums: {score} {limit.text}"
         case RecordingRule():
             return "recordings: every message that arrived is recorded"
     arms = f", in {'; '.join(rule.arms)}" if rule.arms else ""
-    observers = () if isinstance(rule, CostRule) else rule.observers or ()
+    observers = () if isinstance(rule, CostRule | SumRule) else rule.observers or ()
     by = f", by {' and '.join(observers)}" if observers else ""
     return f"{what}{arms}{by}"
 

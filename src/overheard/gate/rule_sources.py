@@ -9,7 +9,7 @@ from typing import final
 
 from overheard.gate.policy import Policy, PolicyRule
 
-_HEADER = re.compile(r"\s*\[\[\s*(verdicts|leaks|epsilons|costs)\s*\]\]")
+_HEADER = re.compile(r"\s*\[\[\s*(verdicts|leaks|epsilons|costs|sums)\s*\]\]")
 
 
 @final
@@ -55,6 +55,7 @@ def find_rule_sources(policy: Policy, path: Path, text: str) -> RuleSources:
         "leaks": policy.leaks,
         "epsilons": policy.epsilons,
         "costs": policy.costs,
+        "sums": policy.sums,
     }
     lines = {
         rule.name: line

@@ -15,6 +15,7 @@ from overheard.data.summary import summarise_data
 from overheard.planning.cost_estimate import CostEstimate, measure_audit
 from overheard.planning.outlook import AttackOutlook, planned_audit
 from overheard.planning.planned_estimates import describe_planned_estimates
+from overheard.planning.planned_sums import describe_planned_sums, describe_recorded_sums
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.plans.description import describe_bound
 from overheard.plans.plan import Plan
@@ -43,6 +44,8 @@ class PlanCheck:
         recording: sentences on what the check of the recording found.
         estimates: sentences on how closely canary clients will estimate epsilon.
         epsilon: how epsilon is bounded from canaries, in sentences; () = there are none.
+        sums: what the sums of cohorts reveal of single clients, in sentences; () = nobody reads
+            sums.
 
     """
 
@@ -57,6 +60,7 @@ class PlanCheck:
     recording: tuple[str, ...] = ()
     estimates: tuple[str, ...] = ()
     epsilon: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -87,6 +91,7 @@ class PlanCheck:
         yield from self.missing_verdicts
         yield from self.estimates
         yield from self.epsilon
+        yield from self.sums
         if self.cost is not None:
             yield from self.cost.lines()
 
@@ -146,4 +151,9 @@ def check_plan(
         () if seen.recording is None else seen.recording.sentences,
         tuple(describe_planned_estimates(plan)) if facts is None else (),
         describe_bound(plan),
+        tuple(
+            describe_planned_sums(plan, planned.program, audit_inputs)
+            if facts is None
+            else describe_recorded_sums(seen.transcript.messages)
+        ),
     )

@@ -55,6 +55,7 @@ from overheard.report.page_parts import PageParts
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import group_refusals
 from overheard.report.round_figures import accuracy_figure, round_figures
+from overheard.report.sums_section import sums_blocks
 from overheard.report.template import load_template
 from overheard.report.terms import GLOSSARY_ADDRESS
 from overheard.report.threat_sentences import threat_sentences
@@ -138,6 +139,7 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
             *mechanism_blocks(epsilons),
             *epsilon_blocks(epsilons),
             *client_estimate_blocks(epsilons),
+            *sums_blocks(audit.arms),
         ),
     )
     if released is not None:

@@ -41,6 +41,8 @@ from overheard.findings.lost_replies import (
 )
 from overheard.findings.metadata import describe_metadata, list_names
 from overheard.findings.names import shorten
+from overheard.participation.participation import find_participation
+from overheard.participation.sums_reading import TOO_LARGE, describe_sums, read_sums
 from overheard.report.run_overview import ObserverRow, RunOverview
 
 COLUMNS: dict[str, type[MessageBody]] = {
@@ -90,7 +92,11 @@ def show(folder: Path) -> RunOverview:
         columns,
         rows,
         total,
-        (*_reader_sentences(messages), *_network_sentences(messages)),
+        (
+            *_reader_sentences(messages),
+            *_sum_sentences(messages),
+            *_network_sentences(messages),
+        ),
         metadata,
     )
 
@@ -312,6 +318,15 @@ def _aggregate_sentences(messages: Sequence[Message]) -> Iterator[str]:
             f"{reader} reads the mean update of {_range_text(min(sizes), max(sizes))} parties "
             f"in {len(sizes):,} {'round' if len(sizes) == 1 else 'rounds'}."
         )
+
+
+def _sum_sentences(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield what the sums of cohorts reveal of single clients."""
+    participation = find_participation(messages)
+    if participation is None:
+        return
+    reading = read_sums(participation)
+    yield from (TOO_LARGE,) if reading is None else describe_sums(reading)
 
 
 def _network_sentences(messages: Sequence[Message]) -> Iterator[str]:

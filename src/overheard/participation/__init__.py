@@ -1,0 +1,1 @@
+"""What sums over varying cohorts reveal, computed from who took part in which round alone."""
