@@ -37,7 +37,7 @@ SAVED_AS = MappingProxyType(
         "lora_magnitude_vector.weight": "lora_magnitude_vector",
     }
 )
-"""By how names end in a PEFT model, how they end in its `get_peft_model_state_dict`: those of
+"""By how names end in a PEFT model, how they end in its "get_peft_model_state_dict": those of
 prompt and prefix tuning, and of DoRA."""
 
 MOST_PARTS = 20
