@@ -44,6 +44,7 @@ from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.doctor_section import criticism_rows, doctor_blocks
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
 from overheard.report.first_page.first_page import MISTRUST, NO_METADATA, make_first_page
+from overheard.report.first_page.gain_bar import BAR_WORDS, KEY_BAR, place
 from overheard.report.first_page.matrix import (
     describe_defenses,
     describe_observers,
@@ -161,6 +162,15 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
         made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
         first=first,
+        has_bars=any(
+            cell is not None and cell.bar is not None
+            for matrix in first.matrices
+            for row in matrix.rows
+            for cell in row.cells
+        ),
+        key_bar=KEY_BAR,
+        bar_words=BAR_WORDS,
+        place=place,
         left_out=() if released is None else released.left_out,
         is_release=released is not None,
         arms=part("results in sentences", lambda: map(_arm_summary, arm_results)),

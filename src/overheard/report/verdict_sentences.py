@@ -60,20 +60,28 @@ def badge_of(judgement: ThreatVerdict) -> str:
     )
 
 
+def open_to_learn(threat_result: ThreatResult) -> float | None:
+    """Return what a perfect claim would gain over guessing, in the unit of the main score.
+
+    None if no attack was scored, there is no guess, or it leaves nothing open.
+    """
+    if not threat_result.attack_results:
+        return None
+    row = threat_result.attack_results[0].headline_row
+    if row.best_uninformed is None:
+        return None
+    guess = row.best_uninformed
+    left = (guess if row.better == "lower" else 1.0 - guess) - threat_result.shared_gain
+    return left if left > 0 else None
+
+
 def learned_share(threat_result: ThreatResult) -> float | None:
     """Return how much of what guessing leaves open the strongest attack learns, at most 1.
 
     None if there is no guess, or if it leaves nothing open.
     """
-    judgement = threat_result.judgement
-    if judgement.gain is None or not threat_result.attack_results:
-        return None
-    row = threat_result.attack_results[0].headline_row
-    if row.best_uninformed is None:
-        return None
-    perfect = 0.0 if row.better == "lower" else 1.0
-    left = abs(perfect - row.best_uninformed) - threat_result.shared_gain
-    return min(1.0, judgement.gain.mean / left) if left > 0 else None
+    gain, left = threat_result.judgement.gain, open_to_learn(threat_result)
+    return None if gain is None or left is None else min(1.0, gain.mean / left)
 
 
 def is_almost_exact(threat_result: ThreatResult) -> bool:

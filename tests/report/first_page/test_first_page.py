@@ -126,7 +126,9 @@ def test_the_margin_is_explained_wherever_the_matrix_names_it(small: Audit) -> N
     assert "The margin is" in below
     # The badge is then "Leaks, below the margin".
     assert "Size unsure" not in below
-    assert "The margin is" not in judged(small, verdict="leaks", is_below_margin=False)
+    # Without a margin there is no tick of it below the bars.
+    plain = judged(small, verdict="leaks", is_below_margin=False, margins={})
+    assert "The margin is" not in plain
 
 
 def test_a_guess_from_labels_is_explained_if_the_matrix_has_one(small: Audit) -> None:

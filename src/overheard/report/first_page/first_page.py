@@ -18,6 +18,7 @@ from overheard.report.doctor_section import alarm_sentences, criticism_rows
 from overheard.report.evidence.granted_knowledge import attacker_knowledge
 from overheard.report.evidence.standards import untested_threats
 from overheard.report.first_page.answers import answer_sentences
+from overheard.report.first_page.gain_bar import BAR_DETAILS, gain_bar
 from overheard.report.first_page.matrix import Matrix, make_matrices
 from overheard.report.first_page.next_steps import next_steps
 from overheard.report.metadata_names import METADATA_NAMES
@@ -333,6 +334,8 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
             "guessing. Guessing never sees the run. At most it knows what such data look like "
             "in general. The gain is the difference."
         )
+    if any(gain_bar(one) for one in measured):
+        yield BAR_DETAILS
     for question in dict.fromkeys(one.question for one in measured):
         if intro := pages_of(question).intro():
             yield intro
@@ -346,7 +349,8 @@ def _words_on_verdicts(results: Sequence[ThreatResult]) -> Iterator[str]:
     others = [one for one in leaks if not one.judgement.is_below_margin]
     if any(not is_size_settled(one.judgement.least_gain) for one in others):
         yield "“Size unsure”: in further audits the attack may be no better than guessing."
-    if small or any(one.verdict in NAMES_MARGIN for one in measured):
+    has_tick = any(bar.margin is not None for one in measured if (bar := gain_bar(one)))
+    if has_tick or small or any(one.verdict in NAMES_MARGIN for one in measured):
         yield "The margin is the smallest gain that the plan takes seriously."
     if any(one.shared_gain for one in measured):
         yield (

@@ -11,6 +11,7 @@ from overheard.findings.number_format import NO_NUMBER
 from overheard.findings.threat_results import ArmResult, ThreatResult
 from overheard.findings.threat_verdict import TargetKind
 from overheard.report.defense_effects import utility_words
+from overheard.report.first_page.gain_bar import GainBar, gain_bar
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import why_refused
 from overheard.report.verdict_sentences import (
@@ -43,6 +44,7 @@ class MatrixCell:
         effect: what the best attack achieves; "" = nothing was measured.
         guess: what an uninformed guess achieves; "" = there is none.
         surety: how sure this is, or why nothing was measured.
+        bar: the gain over guessing, to be drawn; None = nothing can be drawn.
 
     """
 
@@ -51,11 +53,17 @@ class MatrixCell:
     effect: str
     guess: str
     surety: str
+    bar: GainBar | None = None
 
     @property
     def text(self) -> str:
         """All of it as one text."""
         return ". ".join(filter(None, (self.badge, self.effect, self.guess, self.surety)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no score is known, so that an empty bar is drawn."""
+        return self.style in ("unmeasured", "unchecked")
 
 
 @final
@@ -174,6 +182,7 @@ def _cell(threat_result: ThreatResult, pages: QuestionPages) -> MatrixCell:
         effect,
         guess,
         _surety(threat_result, pages),
+        gain_bar(threat_result),
     )
 
 
