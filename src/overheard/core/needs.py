@@ -65,7 +65,7 @@ def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) 
 
 
 CLASSES: Final = Need(
-    "a task with classes; the run's is multi-label or regression",
+    "a task with classes; the run's is multi-label, regression or language modeling",
     lambda view, target, knowledge: knowledge.has_classes,
 )
 BROADCASTS: Final = Need(

@@ -12,13 +12,14 @@ from overheard.core.task import TaskKind
 
 OptimizerName = Literal["sgd", "adam", "adamw", "adadelta"]
 
-LossName = Literal["cross_entropy", "squared_error", "binary_cross_entropy"]
+LossName = Literal["cross_entropy", "squared_error", "binary_cross_entropy", "next_token"]
 
 LOSSES_OF_TASKS: Mapping[TaskKind, tuple[LossName, ...]] = MappingProxyType(
     {
         "classification": ("cross_entropy", "squared_error"),
         "multi_label": ("binary_cross_entropy",),
         "regression": ("squared_error",),
+        "language_modeling": ("next_token",),
     }
 )
 """The losses that each kind of task can be trained with; the usual one first."""
@@ -76,6 +77,9 @@ class Recipe(Settings):
 
     In a regression, the loss is the squared error of the outputs, averaged over them. Where
     several labels may apply, it is the binary cross-entropy of each label, averaged over them.
+    Of a causal language model it is "next_token", the cross-entropy of each token given those
+    before it, averaged over the tokens of a text and then over texts. Libraries average over
+    all tokens of a batch instead, in which longer texts count more.
     `LOSSES_OF_TASKS` names the losses of each kind of task.
 
     Args:

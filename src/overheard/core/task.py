@@ -6,14 +6,17 @@ from math import prod
 from types import MappingProxyType
 from typing import Literal
 
-TaskKind = Literal["classification", "multi_label", "regression"]
+TaskKind = Literal["classification", "multi_label", "regression", "language_modeling"]
 """What a model predicts of an example.
 
 "classification": one of several classes. "multi_label": for each of several labels, whether it
-applies. "regression": one number or more.
+applies. "regression": one number or more. "language_modeling": each token of a text from those
+before it, as a causal language model does; the output for a text is its mean loss.
 """
 
-Utility = Literal["accuracy", "label accuracy", "explained variance"]
+Utility = Literal[
+    "accuracy", "label accuracy", "explained variance", "probability of the next token"
+]
 """How well a trained model does its task, as a share from 0 to 1; see `learning.evaluate`."""
 
 UTILITIES: Mapping[TaskKind, Utility] = MappingProxyType(
@@ -21,12 +24,18 @@ UTILITIES: Mapping[TaskKind, Utility] = MappingProxyType(
         "classification": "accuracy",
         "multi_label": "label accuracy",
         "regression": "explained variance",
+        "language_modeling": "probability of the next token",
     }
 )
 """The utility that is measured in each kind of task."""
 
 OUTPUTS_OF: Mapping[TaskKind, str] = MappingProxyType(
-    {"classification": "classes", "multi_label": "labels", "regression": "numbers to predict"}
+    {
+        "classification": "classes",
+        "multi_label": "labels",
+        "regression": "numbers to predict",
+        "language_modeling": "losses of a text",
+    }
 )
 """What the outputs of a model stand for."""
 
@@ -66,6 +75,12 @@ class Task:
             raise ValueError(f"a task needs 2 classes or more, got {self.class_names}")
         if not self.class_names:
             raise ValueError("a task needs a name for each output, one or more, got none")
+        if self.kind == "language_modeling" and self.vocabulary is None:
+            raise ValueError("language_modeling needs tokens: give the size of the vocabulary")
+        if self.kind == "language_modeling" and len(self.class_names) != 1:
+            raise ValueError(
+                f"language_modeling has one output, the loss of a text, got {self.class_names}"
+            )
         if len(self.class_names) > MAX_OUTPUTS:
             count = len(self.class_names)
             raise ValueError(f"a task has at most {MAX_OUTPUTS} outputs, got {count}")

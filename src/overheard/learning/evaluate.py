@@ -101,6 +101,8 @@ def utility(
     - accuracy: see `accuracy`.
     - label accuracy: the share of labels of all examples that the model predicts correctly; a
       label is predicted if its probability is above one half.
+    - probability of the next token: exp of minus the mean loss, which is the geometric mean of
+      the probabilities of tokens given those before them, and one over the perplexity.
     - explained variance: one minus the squared error relative to that of the mean of the
       examples (the coefficient of determination), averaged over the outputs. An output that is
       predicted worse than by that mean counts as 0, and so does a constant one.
@@ -108,6 +110,8 @@ def utility(
     if kind == "classification":
         return accuracy(build_model, weights, examples, device)
     (outputs,) = logits_of_models(build_model, [weights], examples.inputs, device=device)
+    if kind == "language_modeling":
+        return float((-outputs.double().mean()).exp().nan_to_num(nan=0.0))
     rows = examples.loss_labels.cpu().double()
     if kind == "multi_label":
         return float(((outputs > 0) == (rows > 0.5)).double().mean())

@@ -17,7 +17,7 @@ def mean_loss(
     """Compute the mean loss over the examples, as the recipe names it.
 
     Args:
-        logits: the outputs of a model.
+        logits: the outputs of a model; of a language model the loss of each text.
         labels: `Examples.loss_labels`: integer classes, or floats of the shape of the outputs.
         loss: name of the loss.
         label_smoothing: of the cross-entropy, as in the recipe.
@@ -25,6 +25,8 @@ def mean_loss(
     """
     if loss == "binary_cross_entropy":
         return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
+    if loss == "next_token":
+        return logits.mean()
     if loss == "squared_error":
         predicted = logits if labels.is_floating_point() else expected_rating(logits)
         return functional.mse_loss(predicted, labels.to(logits.dtype))
@@ -42,6 +44,8 @@ def per_example_loss(
         return functional.binary_cross_entropy_with_logits(
             logits, labels.to(logits.dtype), reduction="none"
         ).mean(-1)
+    if loss == "next_token":
+        return logits.mean(-1)
     if loss == "squared_error" and labels.is_floating_point():
         return (logits - labels).square().mean(-1)
     if loss == "squared_error":

@@ -14,12 +14,12 @@ from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.archive.tensor_records import group_by_record
 from overheard.archive.weights import Shapes
 from overheard.auditing.recorded_tensors.model_tensors import match_records
-from overheard.auditing.recorded_tensors.name_matching import plain_name
 from overheard.auditing.recorded_tensors.network_tensors import NetworkTensors, network_tensors
 from overheard.auditing.recorded_tensors.tensor_differences import listed
 from overheard.auditing.recorded_tensors.tensor_match import TensorMatch
 from overheard.auditing.recorded_tensors.tensor_matching import sort_positions
 from overheard.core.algorithm.algorithm import Algorithm, MeanKind
+from overheard.learning.custom_networks.tensor_names import plain_name
 
 NORMS = (_BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 """Layers that normalise, which clients may keep to follow their own data."""

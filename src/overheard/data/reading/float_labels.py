@@ -9,7 +9,12 @@ from torch import Tensor
 from overheard.core.task import TaskKind
 
 OUTPUT_WORDS: Mapping[TaskKind, str] = MappingProxyType(
-    {"classification": "class", "multi_label": "label", "regression": "number"}
+    {
+        "classification": "class",
+        "multi_label": "label",
+        "regression": "number",
+        "language_modeling": "loss",
+    }
 )
 """What an output of a model stands for."""
 

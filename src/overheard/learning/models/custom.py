@@ -1,8 +1,7 @@
 """A custom architecture, built by a function or a class of the user."""
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar, final
 
 import torch
@@ -11,11 +10,15 @@ from torch import nn
 from overheard.core.custom_code.failure import describe_failure
 from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.errors import PlanError
+from overheard.core.settings import NotNegative
 from overheard.core.task import OUTPUTS_OF, Task
+from overheard.learning.custom_networks.builder_arguments import Argument, bind_arguments
+from overheard.learning.custom_networks.frozen_base import load_frozen
+from overheard.learning.custom_networks.logits_network import LogitsNetwork, as_logits_network
 from overheard.learning.custom_networks.single_output import fit_single_output
 from overheard.learning.model import Model
 
-CONTRACT = "it takes a Task, or nothing, and returns a torch module"
+CONTRACT = "it takes a Task, nothing, or the arguments of the plan, and returns a torch module"
 """What a function or class of the user must take and return."""
 
 
@@ -24,16 +27,29 @@ CONTRACT = "it takes a Task, or nothing, and returns a torch module"
 class Own(Model):
     """A model that your own function or class builds.
 
+    A network of Hugging Face or PEFT is taken as it is: it gets tokens and the mask of those
+    that are no padding, and its logits are read (`learning.custom_networks.logits_network`).
+
     Args:
         reference: "package.module:name" of a function, or of a class of torch modules. It takes
             a `Task`, or nothing, and returns a module with fresh weights and a linear last
             layer, which for two classes may have one output: the logit of the second. Frozen
             parameters must be the same at each call with the same seed of torch. It is
             executed, so name only code that you trust.
+        arguments: names and values, such as [["rank", 8]]. A parameter of that name gets the
+            value, with "_" for "-" and "."; one that is called `run_config`, `config` or `cfg`
+            gets all of them, as a mapping. Omitted: none.
+        base: a file in the format safetensors with the frozen tensors, which the run did not
+            send. Omitted: they are as the function returns them.
+        padding: the token after the end of a text, which the attention mask leaves out.
+            Omitted: the `pad_token_id` of the network's configuration, or else 0.
 
     """
 
     reference: OutsideName
+    arguments: tuple[Argument, ...] | None = None
+    base: OutsideName | None = None
+    padding: NotNegative | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours"
@@ -46,20 +62,28 @@ class Own(Model):
                 f"got {self.reference!r}"
             )
 
+    def __repr__(self) -> str:
+        """Give the reference, and the other settings that are set."""
+        named = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        return f"Own({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
+
     def build(self, task: Task) -> nn.Module:
-        """Call the function or the class.
+        """Call the function or the class, and let its network take one tensor.
 
         Raises:
             PlanError: if it cannot be imported, fails, returns no module, or a module that does
                 not return one number per output of the task.
 
         """
-        model = self.build_for_any(task)
-        _check_outputs(self.reference, model, task)
-        return model
+        network = as_logits_network(self.build_for_any(task), task, self.padding)
+        return _checked_network(self.reference, network, task)
 
-    def build_for_any(self, task: Task) -> nn.Module:
+    def build_for_any(self, task: Task | None) -> nn.Module:
         """Call the function or the class, and do not run what it returns.
+
+        Args:
+            task: the task for which it builds; None = not known, and a function that needs one
+                is refused.
 
         Raises:
             PlanError: if it cannot be imported, fails, or returns no module.
@@ -72,7 +96,8 @@ class Own(Model):
                 f"class: {CONTRACT}"
             )
         try:
-            model = builder(task) if _takes_task(builder) else builder()
+            arguments = bind_arguments(builder, task, self.arguments or ())
+            model = builder(*arguments.args, **arguments.kwargs)
         except PlanError:
             raise
         except Exception as error:
@@ -84,24 +109,13 @@ class Own(Model):
                 f"model: {self.reference} returned a {type(model).__name__}; it must return a "
                 "torch module"
             )
+        if self.base:
+            load_frozen(model, Path(self.base))
         return model
 
 
-def _takes_task(builder: Callable[..., object]) -> bool:
-    """Return whether the first parameter is to be given: it has no default or is a task."""
-    try:
-        parameters = list(inspect.signature(builder).parameters.values())
-    except (TypeError, ValueError):
-        return True
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if not parameters or parameters[0].kind not in positional:
-        return False
-    first = parameters[0]
-    return first.default is inspect.Parameter.empty or first.name == "task"
-
-
-def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
-    """Refuse a model whose output is not (examples, classes).
+def _checked_network(reference: str, model: nn.Module, task: Task) -> nn.Module:
+    """Return the network with logits as its outputs; refuse another shape of them.
 
     With too few outputs training fails; with too many, claims are about the wrong classes.
     """
@@ -109,7 +123,11 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
     was_training = model.training
     try:
         with torch.no_grad():
-            outputs = model.eval()(torch.zeros(1, *task.shape, dtype=dtype))
+            inputs = torch.zeros(1, *task.shape, dtype=dtype)
+            outputs = model.eval()(inputs)
+            if not isinstance(outputs, torch.Tensor):
+                model = LogitsNetwork(model, 0, is_language_model=False)
+                outputs = model(inputs)
     except Exception as error:
         raise PlanError(
             f"model: {reference} fails on an example of shape {task.shape}, "
@@ -120,7 +138,7 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
     if isinstance(outputs, torch.Tensor) and outputs.shape != (1, task.outputs):
         try:
             if fit_single_output(model, task, outputs):
-                return
+                return model
         except PlanError as error:
             raise PlanError(f"model: {reference}: {error}") from error
     if not isinstance(outputs, torch.Tensor) or outputs.shape != (1, task.outputs):
@@ -129,5 +147,6 @@ def _check_outputs(reference: str, model: nn.Module, task: Task) -> None:
             f"model: {reference} returns {given} for one example, but the task has "
             f"{task.outputs} {OUTPUTS_OF[task.kind]}; it must return one number for each, "
             f"(examples, {task.outputs}). For a model of another kind, set the task of the "
-            "data: classification, multi_label or regression"
+            "data: classification, multi_label, regression or language_modeling"
         )
+    return model

@@ -290,7 +290,8 @@ def _feature_rows(
     fit = record_confidence(logits, records, kind).unsqueeze(-1)
     if records.float_labels is not None:
         label = records.float_labels.double()
-        predicted = logits.double() if kind == "regression" else logits.double().sigmoid()
+        is_number = kind in ("regression", "language_modeling")
+        predicted = logits.double() if is_number else logits.double().sigmoid()
         errors = (predicted - label).abs().sort(-1).values[..., :TOP_PROBABILITIES]
         parts = [errors, fit]
     else:

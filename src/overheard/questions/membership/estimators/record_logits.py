@@ -114,7 +114,8 @@ def record_confidence(
     It orders records of one label as the loss does, and is about normally distributed over
     models. For p, the probability of what is true of the record, it is log p - log(1 - p): of
     the true class, or of all labels as they are. A regression states no probability. There it
-    is minus the log of the squared error, averaged over the outputs.
+    is minus the log of the squared error, averaged over the outputs. Of a language model it is
+    the mean log p of a text's tokens, of which most are neither near 0 nor near 1.
 
     Args:
         outputs: of one model or several, for all records.
@@ -126,6 +127,8 @@ def record_confidence(
     if records.float_labels is None:
         return _label_log_odds(precise, records.labels)
     rows = records.float_labels.to(precise)
+    if kind == "language_modeling":
+        return -precise.mean(-1)
     if kind == "regression":
         return -(precise - rows).square().mean(-1).clamp(min=SMALLEST_ERROR).log()
     log_all_right = functional.logsigmoid((2 * rows - 1) * precise).sum(-1)
