@@ -43,7 +43,12 @@ from overheard.report.arm_figures import arm_figures
 from overheard.report.defense_effects import describe_defense_effects
 from overheard.report.doctor_section import criticism_rows, doctor_blocks
 from overheard.report.evidence.standards import NO_IDENTIFIER, standards_of
-from overheard.report.first_page.first_page import MISTRUST, NO_METADATA, make_first_page
+from overheard.report.first_page.first_page import (
+    MISTRUST,
+    NO_METADATA,
+    FirstPage,
+    make_first_page,
+)
 from overheard.report.first_page.gain_bar import BAR_WORDS, KEY_BAR, place
 from overheard.report.first_page.matrix import (
     describe_defenses,
@@ -144,16 +149,7 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
         ),
     )
     if released is not None:
-        first = replace(
-            first,
-            alarms=released.alarms,
-            broken_claims=released.broken_claims,
-            epsilons=released.epsilons,
-            steps=(
-                *((MISTRUST,) if released.broken_claims or released.alarms else ()),
-                *first.steps,
-            ),
-        )
+        first = _of_release(first, released)
         blocks = released.epsilon_blocks
     question_pages = [pages_of(name) for name in _questions(arm_results)]
     return load_template("page.html.j2").render(
@@ -162,12 +158,7 @@ def render_page(audit: Audit, digest: str = "", released: ReleasedParts | None =
         made_on=make_printable(audit.made_on),
         no_metadata=NO_METADATA,
         first=first,
-        has_bars=any(
-            cell is not None and cell.bar is not None
-            for matrix in first.matrices
-            for row in matrix.rows
-            for cell in row.cells
-        ),
+        has_bars=_has_bars(first),
         key_bar=KEY_BAR,
         bar_words=BAR_WORDS,
         place=place,
@@ -465,4 +456,27 @@ def _overhead_cells(costs: Costs) -> tuple[str, ...]:
     return (
         *map(format_bytes, sizes),
         *(UNMEASURED if time is None else format_duration(time) for time in times),
+    )
+
+
+def _of_release(first: FirstPage, released: ReleasedParts) -> FirstPage:
+    """Return the first page with the alarms and the epsilons of the release."""
+    return replace(
+        first,
+        alarms=released.alarms,
+        broken_claims=released.broken_claims,
+        epsilons=released.epsilons,
+        steps=(
+            *((MISTRUST,) if released.broken_claims or released.alarms else ()),
+            *first.steps,
+        ),
+    )
+
+
+def _has_bars(first: FirstPage) -> bool:
+    return any(
+        cell is not None and cell.bar is not None
+        for matrix in first.matrices
+        for row in matrix.rows
+        for cell in row.cells
     )
