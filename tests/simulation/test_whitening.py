@@ -16,6 +16,7 @@ from overheard.simulation.whitening import (
     SummedGradients,
     at_points,
     entry_variances,
+    evidence_beside_others,
     evidence_of,
     joined,
     log_likelihood_ratios,
@@ -48,12 +49,13 @@ def test_products_of_slopes_and_inputs_give_what_whole_gradients_give(
     seed: int, points: int
 ) -> None:
     # More records than inputs: the axes are a whole basis.
-    inputs, slopes, update = draws(seed, (points, 9, 4), (points, 9, 3), (3, 4))
+    inputs, slopes, update, amounts = draws(seed, (points, 9, 4), (points, 9, 3), (3, 4), (9,))
     dense = DenseGradients.of_points(list(inputs), list(slopes))
     whole = SummedGradients((slopes.unsqueeze(3) * inputs.unsqueeze(2)).mean(0))
     axes, weights = dense.axes(), update.square()
     for one, other in ((dense, whole), (dense.rotated(axes), whole.rotated(axes))):
         torch.testing.assert_close(one.mean(), other.mean())
+        torch.testing.assert_close(one.weighted_sum(amounts), other.weighted_sum(amounts))
         torch.testing.assert_close(one.products(update), other.products(update))
         torch.testing.assert_close(one.squares(weights), other.squares(weights))
     # The same covariance matrix, in any axes.
@@ -208,3 +210,21 @@ def test_rows_of_a_table_give_what_whole_gradients_give() -> None:
         torch.testing.assert_close(one.mean_squares(), other.mean_squares())
         torch.testing.assert_close(one.products(update), other.products(update))
         torch.testing.assert_close(one.squares(update.abs()), other.squares(update.abs()))
+
+
+def test_likely_members_hide_no_others() -> None:
+    # The first 30 of 60 gradients are in the update, each with weight .1, beside little noise.
+    matrices, noise = draws(5, (60, 12, 12), (12, 12))
+    update = -0.1 * matrices[:30].sum(0) + 0.001 * noise
+    gradients = SummedGradients(matrices)
+    alone = evidence_of(gradients, update)
+    is_member = (torch.arange(60) < 30).double()
+    found = evidence_beside_others(gradients, update, alone, is_member)
+    weights = found.fit / found.strength
+    before = alone.fit / alone.strength
+    torch.testing.assert_close(weights[:30], torch.full((30,), 0.1).double(), rtol=0.2, atol=0)
+    assert before[:30].std() > 3 * weights[:30].std()
+    assert weights[30:].abs().max() < before[30:].abs().max() / 3
+    # Who is certainly no member changes nothing.
+    same = evidence_beside_others(gradients, update, alone, torch.zeros(60).double())
+    torch.testing.assert_close(same.fit, alone.fit)

@@ -47,8 +47,10 @@ from overheard.simulation.whitening import (
     RecordGradients,
     at_points,
     entry_variances,
+    evidence_beside_others,
     evidence_of,
     joined,
+    member_probabilities,
     principal_axes,
 )
 
@@ -139,7 +141,11 @@ def check_trained(view: View, target: Party, rounds: Sequence[int]) -> None:
 
 
 def compute_gradient_evidence(
-    view: View, knowledge: Knowledge, senders_by_round: Mapping[int, Sequence[Party]]
+    view: View,
+    knowledge: Knowledge,
+    senders_by_round: Mapping[int, Sequence[Party]],
+    *,
+    joint: bool = False,
 ) -> dict[int, GradientEvidence]:
     """Compute the evidence of each candidate record in the updates of each round.
 
@@ -154,6 +160,8 @@ def compute_gradient_evidence(
         view: provides broadcasts and updates; a sender may be `COHORT`.
         knowledge: with candidates, a model and a recipe; auxiliary examples are optional.
         senders_by_round: by round, the senders whose updates are read; one or more each.
+        joint: whether likely members are subtracted from an update before the others are read
+            in it; see `evidence_beside_others`. Where noise is most of an update, they are not.
 
     Raises:
         WorkerError: if workers fail repeatedly.
@@ -170,7 +178,7 @@ def compute_gradient_evidence(
     )
     shared = _SharedInputs(known, knowledge.compute.job_device, has_axes=has_linear)
     return {
-        number: _evidence_of_round(view, knowledge, number, senders, shared)
+        number: _evidence_of_round(view, knowledge, number, senders, shared, joint=joint)
         for number, senders in senders_by_round.items()
     }
 
@@ -217,6 +225,8 @@ def _evidence_of_round(
     number: int,
     senders: Sequence[Party],
     shared: _SharedInputs,
+    *,
+    joint: bool,
 ) -> GradientEvidence:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
@@ -231,9 +241,11 @@ def _evidence_of_round(
         knowledge.compute.job_device,
         _examples_of(view, number, senders),
         knowledge.compute.seed,
+        joint,
     )
     common = combined_key(
-        f"gradient evidence {job.candidates} {knowledge.recipe!r} {job.examples} {job.seed!r}",
+        f"gradient evidence {job.candidates} {knowledge.recipe!r} {job.examples} {job.seed!r}"
+        f"{' joint' if joint else ''}",
         network_text(fresh_model(knowledge.build_model, knowledge.compute.seed)),
         *shared.known.tensors(),
         *[flatten_weights(delta) for delta in deltas],
@@ -279,6 +291,7 @@ class EvidenceJob(Job):
         device: the device to compute on.
         examples: number of examples of a simulated client; None = half of the auxiliary ones.
         seed: the seed of simulated clients.
+        joint: whether likely members are subtracted first.
 
     """
 
@@ -289,6 +302,7 @@ class EvidenceJob(Job):
     device: str
     examples: int | None
     seed: Seed
+    joint: bool
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Compute on one core, so that the bits do not depend on the machine."""
@@ -339,21 +353,28 @@ class _RecordsOfRound:
             {name: one + part * way[name] for name, one in self._start.items()}
             for part in PATH_POINTS
         ]
-        parts = []
+        alone, kept = list[Evidence](), list[tuple[RecordGradients, Tensor]]()
         by_layer = self._gradients(points)
         for names in self._layers:
             gradients, matrix = by_layer.pop(names), names.matrix_of(update)
             if self._job.recipe.optimizer != "sgd":
                 matrix = matrix * self._step_scale(gradients)
             axes, rotated = self._whitened(gradients)
-            found = evidence_of(rotated, axes.rotate(matrix))
-            # Where noise is most of the covariance, the latter needs no correction.
-            parts.append(found if is_hidden else found.standardised())
-        total = Evidence(
-            torch.stack([one.fit for one in parts]).sum(0),
-            torch.stack([one.strength for one in parts]).sum(0),
-        )
-        return total.standardised()
+            alone.append(evidence_of(rotated, axes.rotate(matrix)))
+            if self._job.joint:
+                kept.append((rotated, axes.rotate(matrix)))
+        if is_hidden:  # Where noise is most of the covariance, the latter needs no correction.
+            return _sum_of(alone).standardised()
+        total = _sum_of([one.standardised() for one in alone]).standardised()
+        if not self._job.joint:
+            return total
+        probabilities = member_probabilities(total)
+        probabilities[self._job.candidates :] = 0  # No client trained on auxiliary examples.
+        rest = [
+            evidence_beside_others(*layer, one, probabilities).standardised()
+            for layer, one in zip(kept, alone, strict=True)
+        ]
+        return _sum_of(rest).standardised()
 
     def _plan_passes(
         self,
@@ -485,6 +506,13 @@ class _RecordsOfRound:
                 return axes, gradients.with_inputs((tensors["coordinates"],), axes)
         axes = gradients.axes()
         return axes, gradients.rotated(axes)
+
+
+def _sum_of(parts: Sequence[Evidence]) -> Evidence:
+    return Evidence(
+        torch.stack([one.fit for one in parts]).sum(0),
+        torch.stack([one.strength for one in parts]).sum(0),
+    )
 
 
 def layers_in_memory(

@@ -105,6 +105,12 @@ class RecordGradients(ABC):
         """Return the mean square of each entry."""
 
     @abstractmethod
+    def weighted_sum(
+        self, weights: Float[Tensor, " records"]
+    ) -> Float[Tensor, "outputs inputs"]:
+        """Return the weighted sum of the gradients."""
+
+    @abstractmethod
     def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
         """Return the inner product of each gradient with a matrix."""
 
@@ -167,6 +173,13 @@ class DenseGradients(RecordGradients):
         squares = [g.square().T @ x.square() for x, g in pairs]
         return torch.stack(squares).mean(0) / len(self.inputs[0])
 
+    def weighted_sum(
+        self, weights: Float[Tensor, " records"]
+    ) -> Float[Tensor, "outputs inputs"]:
+        """Return the weighted sum of the gradients."""
+        pairs = zip(self.inputs, self.slopes, strict=True)
+        return torch.stack([(g * weights[:, None]).T @ x for x, g in pairs]).mean(0)
+
     def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
         """Return the inner product of each gradient with a matrix."""
         pairs = zip(self.inputs, self.slopes, strict=True)
@@ -207,6 +220,12 @@ class SummedGradients(RecordGradients):
     def mean_squares(self) -> Float[Tensor, "outputs inputs"]:
         """Return the mean square of each entry."""
         return self.matrices.square().mean(0)
+
+    def weighted_sum(
+        self, weights: Float[Tensor, " records"]
+    ) -> Float[Tensor, "outputs inputs"]:
+        """Return the weighted sum of the gradients."""
+        return (weights @ self.matrices.flatten(1)).view(self.matrices.shape[1:])
 
     def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
         """Return the inner product of each gradient with a matrix."""
@@ -249,6 +268,12 @@ class RowGradients(RecordGradients):
         """Return the mean square of each entry."""
         return self._mean_of(self.slopes.square())
 
+    def weighted_sum(
+        self, weights: Float[Tensor, " records"]
+    ) -> Float[Tensor, "outputs inputs"]:
+        """Return the weighted sum of the gradients."""
+        return self._sum_of(self.slopes * weights[:, None, None])
+
     def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
         """Return the inner product of each gradient with a matrix."""
         return (matrix.T[self.rows] * self.slopes).sum((1, 2))
@@ -258,9 +283,11 @@ class RowGradients(RecordGradients):
         return (weights.T[self.rows] * self.slopes.square()).sum((1, 2))
 
     def _mean_of(self, values: Float[Tensor, "records positions outputs"]) -> Tensor:
+        return self._sum_of(values) / len(values)
+
+    def _sum_of(self, values: Float[Tensor, "records positions outputs"]) -> Tensor:
         total = values.new_zeros(self.size, values.shape[2])
-        total.index_add_(0, self.rows.flatten(), values.flatten(0, 1))
-        return total.T / len(values)
+        return total.index_add_(0, self.rows.flatten(), values.flatten(0, 1)).T
 
 
 def joined(parts: Sequence[RecordGradients]) -> RecordGradients:
@@ -389,6 +416,33 @@ def evidence_of(
     )
 
 
+def evidence_beside_others(
+    gradients: RecordGradients,
+    update: Float[Tensor, "outputs inputs"],
+    alone: Evidence,
+    probabilities: Float[Tensor, " records"],
+) -> Evidence:
+    """Return the evidence of each record in what other records leave of a layer's update.
+
+    Likely members have the same mean weight s in an update U, as their fits and strengths show:
+    s = sum p N / sum p S. What is left for record i is U + s times the sum of p J over all
+    other records. So a member no longer hides others, and the covariance is that of the rest.
+
+    Args:
+        gradients: of all records, in the axes of the update.
+        update: in the same axes.
+        alone: the result of `evidence_of` for both.
+        probabilities: p, that the sender trained on each record.
+
+    """
+    strength = (probabilities * alone.strength).sum()
+    least = torch.finfo(strength.dtype).tiny  # No record may be likely.
+    weight = (probabilities * alone.fit).sum() / strength.clamp(min=least)
+    weights = (probabilities * weight.clamp(min=0)).to(update.dtype)
+    rest = evidence_of(gradients, update + gradients.weighted_sum(weights))
+    return Evidence(rest.fit + weights * rest.strength, rest.strength)
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryVariances:
@@ -454,6 +508,12 @@ def log_likelihood_ratios(rounds: Sequence[Evidence]) -> Float[Tensor, " records
     likelihoods = functional.softplus(odds).sum(1, keepdim=True).log_softmax(0)
     found: Tensor = (ratios + likelihoods).logsumexp(0)
     return found
+
+
+def member_probabilities(evidence: Evidence) -> Float[Tensor, " records"]:
+    """Return the probability of each record, if a share `MEMBER_SHARE` of them are members."""
+    odds = log_likelihood_ratios([evidence]) + log(MEMBER_SHARE / (1 - MEMBER_SHARE))
+    return odds.sigmoid()
 
 
 def _ratios_at(evidence: Evidence, weight: Tensor) -> Float[Tensor, " records"]:

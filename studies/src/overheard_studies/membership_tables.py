@@ -16,7 +16,14 @@ from overheard_studies.measurements.whitened import (
     OURS,
     PROTOTYPE,
 )
-from overheard_studies.measurements.whitened_grid import BATCHES, EPOCHS, RATES, ROUNDS, SOURCES
+from overheard_studies.measurements.whitened_grid import (
+    BATCHES,
+    EPOCHS,
+    JOINT,
+    RATES,
+    ROUNDS,
+    SOURCES,
+)
 from overheard_studies.values import ReproducedValue, load_values
 
 PAGE = Path("docs/membership.md")
@@ -162,6 +169,19 @@ def _settings(found: Found) -> Iterator[str]:
             yield _line(title, *cells)
 
 
+def _joint(found: Found) -> Iterator[str]:
+    """Yield a row for each world, with claims record by record and joint ones."""
+    yield from _head("world", "each record by itself", "joint", "first less second", "s", "s")
+    for world in MLPS:
+        start = f"joint_{world}"
+        if f"{start}_{JOINT}_auc" not in found:
+            continue
+        cells = [_three(found, start, row) for row in (OURS, JOINT)]
+        seconds = [_tenths(found.get(f"{start}_{row}_seconds")) for row in (OURS, JOINT)]
+        gap = _interval(found.get(f"{start}_over_{JOINT}"))
+        yield _line(world.replace("_", " "), *cells, gap, *seconds)
+
+
 def _three(found: Found, start: str, row: str = OURS) -> str:
     """Return AUC and both rates."""
     auc = found.get(f"{start}_{row}_auc")
@@ -187,6 +207,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]] = {
     "layers": ("overheard-whitened_layers", _layers),
     "worlds": ("overheard-membership_worlds", _by_world),
     "grid": ("overheard-whitened_grid", _grid),
+    "joint": ("overheard-whitened_grid", _joint),
     "settings": ("overheard-whitened_grid", _settings),
 }
 """By name in the page: the folder of the stored values, and the lines of the table."""

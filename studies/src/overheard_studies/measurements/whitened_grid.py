@@ -1,6 +1,6 @@
 """What moves the whitened test of membership: training, time, and auxiliary data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -13,7 +13,9 @@ from overheard.questions.membership.attacks.loss_membership import LossMembershi
 from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
 from overheard_studies.measurements.whitened import (
     FEW_SEEDS,
+    MLPS,
     OURS,
+    SEEDS,
     Infer,
     Scores,
     World,
@@ -39,6 +41,13 @@ ROWS: Mapping[str, Infer] = {
 }
 """Attacks that train no shadow models."""
 
+JOINT = "joint"
+
+JOINT_ROWS: Mapping[str, Infer] = {
+    OURS: ROWS[OURS],
+    JOINT: inferred_by(WhitenedMembership(joint=True)),
+}
+
 
 def _base(source: str) -> World:
     return World(SOURCES[source], Mlp((64,)), 512)
@@ -60,8 +69,9 @@ def _measure_world(
     *,
     only_round: int | None = None,
     rows: Mapping[str, Infer] = ROWS,
+    own: Sequence[int] = FEW_SEEDS,
 ) -> Iterator[ReproducedValue]:
-    seeds = seeds_of(run, FEW_SEEDS)
+    seeds = seeds_of(run, own)
     by_seed: dict[str, list[Scores]] = {row: [] for row in rows}
     for seed in seeds:
         for row, scores in run_world(world, rows, seed, run, only_round).items():
@@ -89,17 +99,24 @@ def _measure_auxiliary(run: MeasurementRun) -> Iterator[ReproducedValue]:
         yield from _measure_world(name, world, run)
 
 
+def _measure_joint(world: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
+    """Yield the figures of the whitened test, and of its joint claims."""
+    name = f"joint_{world}"
+    yield from _measure_world(name, MLPS[world], run, rows=JOINT_ROWS, own=SEEDS)
+
+
 def whitened_grid() -> Study:
     """Return the whitened test by training, by round, and by auxiliary data."""
     return Study(
         "whitened_grid",
         "Membership by whitened gradients: by rate, batch and epochs, round, auxiliary data",
-        "It repeats no paper. Seeds are the first three of whitened_membership. All attacks "
-        "have the same knowledge and train nothing.",
+        "It repeats no paper. Seeds are the first three of whitened_membership, and for joint "
+        "claims all five. All attacks have the same knowledge and train nothing.",
         measurements=(
             *(Measurement(f"grid_{one}", partial(_measure_grid, one)) for one in SOURCES),
             *(Measurement(f"rounds_{one}", partial(_measure_rounds, one)) for one in SOURCES),
             Measurement("auxiliary_mnist", _measure_auxiliary),
+            *(Measurement(f"joint_{one}", partial(_measure_joint, one)) for one in MLPS),
         ),
         hours=0.5,
     )

@@ -82,6 +82,15 @@ def test_an_update_of_zeros_gives_all_records_one_finite_score(by_heart) -> None
     assert len(scores.unique()) == 1
 
 
+def test_joint_claims_find_as_many_members_and_are_finite_without_an_update(by_heart) -> None:
+    joint = WhitenedMembership(joint=True)
+    assert mean_auc(by_heart, joint) >= mean_auc(by_heart, ATTACK) - 0.005
+    view = view_with_updates_times(by_heart, 0.0)
+    scores = joint.infer(view, [client(0)], by_heart.knowledge, Seed(0))[client(0)].scores
+    assert scores.isfinite().all()
+    assert len(scores.unique()) == 1
+
+
 @pytest.mark.parametrize("factor", [1e20, float("nan")])
 def test_an_update_of_no_trained_model_is_refused_and_others_are_read(by_heart, factor) -> None:
     view, targets = view_with_updates_times(by_heart, factor), [client(0), client(1)]

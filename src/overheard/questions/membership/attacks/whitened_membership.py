@@ -56,10 +56,14 @@ class WhitenedMembership(Attack[Membership]):
 
     Args:
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
+        joint: whether records are claimed together: each is read in what likely members among
+            the others leave of the update. It takes up to twice the time, and the gradients of
+            all layers are in memory at once.
 
     """
 
     most_rounds: Positive = 5
+    joint: bool = False
 
     name: ClassVar[str] = "whitened_membership"
     claim_type: ClassVar = Membership
@@ -93,7 +97,7 @@ class WhitenedMembership(Attack[Membership]):
             number: [target for target in targets if number in rounds_of[target]]
             for number in sorted({number for rounds in rounds_of.values() for number in rounds})
         }
-        evidence = compute_gradient_evidence(view, knowledge, senders)
+        evidence = compute_gradient_evidence(view, knowledge, senders, joint=self.joint)
         claims = {}
         for target, rounds in rounds_of.items():
             found = [evidence[one].of_sender(senders[one].index(target)) for one in rounds]
