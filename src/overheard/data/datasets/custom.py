@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, final
 from annotated_types import Ge, Le
 
 from overheard.core.custom_code.reference import OutsideName
-from overheard.core.settings import Positive
+from overheard.core.settings import NotNegative, Positive
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
@@ -15,6 +15,7 @@ from overheard.data.reading.custom_table import Spellings, TableSettings
 from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
+from overheard.data.reading.token_data import TokenSettings, is_arrow_folder, load_tokens
 
 MAX_HEADER_LINES = 2
 """The most lines with names of columns."""
@@ -24,6 +25,8 @@ MAX_HEADER_LINES = 2
 @dataclass(frozen=True, slots=True)
 class Own(DataSource):
     """Your own file (.npz, .parquet, .csv, .csv.gz), or the result of your own function.
+
+    Texts of a network with a vocabulary of its own are token ids: set `token_ids`.
 
     Args:
         reference: a path relative to the working directory, or "package.module:function", a
@@ -60,6 +63,14 @@ class Own(DataSource):
             0, 1, 2, ...; with 2, the two names of a column are joined by a blank. Omitted: 1.
         spellings: what becomes of labels that differ by blanks, final dots or capitals alone:
             "merged" (one class) or "kept" (several). Omitted: they are refused.
+        token_ids: the number of tokens of the network. Inputs are then token ids: of an `.npz`,
+            of a function, of a folder that `datasets.Dataset.save_to_disk` wrote or, by
+            `tokenizer`, of a table. Data without labels are for a language model. Omitted:
+            inputs are no token ids.
+        padding: the token after the end of a text. Omitted: that where the attention mask is 0,
+            or 0.
+        tokenizer: "package.module:function" that takes a text and returns its token ids, or
+            takes nothing and returns a tokenizer. It is run. Omitted: the data have token ids.
 
     """
 
@@ -80,12 +91,24 @@ class Own(DataSource):
     decimals: Decimals | None = None
     header_lines: Annotated[int, Ge(0), Le(MAX_HEADER_LINES)] | None = None
     spellings: Spellings | None = None
+    token_ids: Positive | None = None
+    padding: NotNegative | None = None
+    tokenizer: OutsideName | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
 
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""
+        is_tokenised = (self.token_ids, self.tokenizer) != (None, None)
+        if is_tokenised or is_arrow_folder(self.reference):
+            return load_tokens(
+                self.reference,
+                TokenSettings(self.token_ids, self.padding, self.tokenizer, self.tokens),
+                label=self.label,
+                text=self.text,
+                header_lines=1 if self.header_lines is None else self.header_lines,
+            )
         return load_custom_data(
             self.reference,
             label=self.label,

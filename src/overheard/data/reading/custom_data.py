@@ -22,6 +22,7 @@ from overheard.data.reading.float_labels import (
     kind_of_labels,
     output_names,
 )
+from overheard.data.reading.token_data import tokens_of_returned
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
@@ -114,6 +115,9 @@ def _call(reference: str, seed: Seed) -> Dataset:
         ) from error
     if isinstance(returned, Dataset):
         return returned
+    tokens = tokens_of_returned(returned, reference, seed)
+    if tokens is not None:
+        return tokens
     return dataset_of_tensors(returned, reference, seed)
 
 

@@ -1,0 +1,396 @@
+"""Texts as token ids of a network's own vocabulary."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+from overheard.archive.excerpt import printable_excerpt
+from overheard.core.custom_code.failure import describe_failure
+from overheard.core.custom_code.reference import REFERENCE, import_reference
+from overheard.core.errors import DataError
+from overheard.core.examples import Examples, without_classes
+from overheard.core.seeds import Seed
+from overheard.core.settings import NotNegative, Positive, Settings
+from overheard.core.task import Task
+from overheard.data.dataset import DataReading, Dataset
+from overheard.data.holdout import hold_out_fifth
+from overheard.data.reading.arrays import list_arrays, read_array
+from overheard.data.reading.table_names import read_names_of_column
+from overheard.data.reading.text_table import read_text_table
+from overheard.disk.limits import TABLE, refuse_large
+from overheard.disk.reading import read_text
+
+IDS, MASK, PAIRS = "input_ids", "attention_mask", "token_type_ids"
+"""How tokenizers of Hugging Face name what they return."""
+
+LABELS = ("label", "labels")
+"""Usual names of the column of labels."""
+
+ID_BYTES = 8
+
+NEXT_TOKEN = ("next token",)
+"""The name of the output of a language model, the mean loss of a text."""
+
+ARROW_STATE = "state.json"
+"""The file of which a folder of `Dataset.save_to_disk` has one."""
+
+HOW_TO_RETURN = (
+    "return token ids and labels as a tuple, `return ids, labels`, token ids alone for a "
+    "language model, or a tokenised datasets.Dataset with the column input_ids"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TokenSettings(Settings):
+    """How texts become token ids.
+
+    Args:
+        vocabulary: number of the network's tokens; None = one more than the largest id.
+        padding: the token after the end of a text; None = that where the attention mask is 0,
+            or else 0.
+        tokenizer: "package.module:function" that makes token ids of a text, or of a list of
+            texts; None = the data have token ids.
+        length: the most tokens of a text that `tokenizer` makes.
+
+    """
+
+    vocabulary: Positive | None = None
+    padding: NotNegative | None = None
+    tokenizer: str | None = None
+    length: Positive = 40
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """Token ids of texts, and their labels.
+
+    Args:
+        ids: of each text; texts may differ in length.
+        labels: the class of each text; None = a language model predicts the texts themselves.
+        names: of the classes; () = they have numbers.
+        mask: 1 where a token is read, for each text; None = all that is no padding.
+
+    """
+
+    ids: Sequence[Sequence[int]] | Tensor
+    labels: Sequence[int] | Tensor | None
+    names: tuple[str, ...] = ()
+    mask: Sequence[Sequence[int]] | Tensor | None = None
+
+
+def is_arrow_folder(reference: str) -> bool:
+    """Return whether a path is a folder that `datasets.Dataset.save_to_disk` wrote."""
+    return (Path(reference) / ARROW_STATE).is_file()
+
+
+def load_tokens(
+    reference: str,
+    settings: TokenSettings,
+    *,
+    label: str = "label",
+    text: str | None = None,
+    header_lines: int = 1,
+    seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
+) -> Dataset:
+    """Load texts as token ids; a fifth of each label is held out.
+
+    Args:
+        reference: an `.npz` with `x` (or `input_ids`) and, unless a language model is trained,
+            `y` (or `labels`); a table with a column of texts; a folder that
+            `datasets.Dataset.save_to_disk` wrote; or a function, which is run.
+        settings: how texts become token ids.
+        label: the column of the labels; a table without it is for a language model.
+        text: the column of the texts; of a folder, too.
+        header_lines: lines with names of columns in a `.csv`.
+        seed: chooses the fifth.
+
+    Raises:
+        DataError: if the data do not exist or cannot be used.
+
+    """
+    path = Path(reference)
+    if path.suffix == ".npz":
+        read = _read_arrays(path)
+    elif is_arrow_folder(reference):
+        read = _read_arrow(path, label, text, settings)
+    elif REFERENCE.fullmatch(reference):
+        function = _import(reference, "data")
+        try:
+            returned = function()
+        except Exception as error:
+            raise DataError(f"data: {reference} failed, {describe_failure(error)}") from error
+        if isinstance(returned, Dataset):
+            return returned
+        read = _read_returned(returned, reference)
+    else:
+        read = _read_table(path, label, text, settings, header_lines)
+    return _dataset(reference, read, settings, seed)
+
+
+def tokens_of_returned(returned: object, reference: str, seed: Seed) -> Dataset | None:
+    """Return the data set of a tokenised `datasets.Dataset`, or of a mapping with `input_ids`.
+
+    None = it is neither. The vocabulary is as large as the ids say.
+    """
+    columns = _columns(returned, reference)
+    if columns is None:
+        return None
+    return _dataset(reference, _of_columns(columns, reference), TokenSettings(), seed)
+
+
+# A function of the user may return anything.
+def _columns(returned: object, reference: str) -> Mapping[str, Any] | None:
+    library: Any = sys.modules.get("datasets")
+    if library is not None and isinstance(returned, library.DatasetDict):
+        raise DataError(
+            f"{reference} returned the parts {', '.join(returned)}: return one of them"
+        )
+    if library is not None and isinstance(returned, library.Dataset):
+        table: Any = returned.with_format(None)
+        if IDS not in table.column_names:
+            return None
+        wanted = [one for one in (IDS, MASK, PAIRS, *LABELS) if one in table.column_names]
+        found = dict(table.select_columns(wanted)[:])
+        for name in LABELS:
+            names = getattr(table.features.get(name), "names", None)
+            if names is not None:
+                found["names"] = tuple(map(str, names))
+        return found
+    if isinstance(returned, Mapping) and IDS in returned:
+        return returned
+    return None
+
+
+def _of_columns(columns: Mapping[str, Any], reference: str) -> _Read:
+    ids = columns[IDS]
+    if PAIRS in columns and any(any(row) for row in columns[PAIRS]):
+        raise DataError(
+            f"{reference}: {PAIRS} are not all 0, and only {IDS} are given to the network: "
+            "leave them out, or let the network compute them"
+        )
+    name = next((one for one in LABELS if one in columns), None)
+    labels = None if name is None else columns[name]
+    # Collators for language models give a label for each token.
+    if labels is not None and torch.as_tensor(_first(labels)).dim():
+        labels = None
+    return _Read(ids, labels, columns.get("names", ()), columns.get(MASK))
+
+
+def _first(values: Any) -> Any:
+    return values[0] if len(values) else 0
+
+
+def _read_returned(returned: object, reference: str) -> _Read:
+    columns = _columns(returned, reference)
+    if columns is not None:
+        return _of_columns(columns, reference)
+    parts = returned.tensors if isinstance(returned, TensorDataset) else returned
+    if isinstance(parts, Tensor | np.ndarray):
+        return _Read(torch.as_tensor(parts), None)
+    if isinstance(parts, tuple) and len(parts) == 1:
+        return _Read(torch.as_tensor(parts[0]), None)
+    if not isinstance(parts, tuple) or len(parts) not in (2, 3):
+        raise DataError(
+            f"{reference} returned an object of type {type(returned).__name__}: {HOW_TO_RETURN}"
+        )
+    try:
+        ids, mask, labels = parts if len(parts) == 3 else (parts[0], None, parts[1])
+        found = torch.as_tensor(labels)
+        is_mask = mask is not None
+        return _Read(
+            torch.as_tensor(ids),
+            None if found.dim() == 2 else found,
+            mask=torch.as_tensor(mask) if is_mask else None,
+        )
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"{reference}: {error}: {HOW_TO_RETURN}") from error
+
+
+def _read_arrays(path: Path) -> _Read:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}: correct the path")
+    names = list_arrays(path)
+
+    def first(*choices: str) -> Tensor | None:
+        found = next((one for one in choices if one in names), None)
+        return None if found is None else torch.from_numpy(read_array(path, found))
+
+    ids = first(IDS, "x")
+    if ids is None:
+        raise DataError(f"{path}: has no array x or {IDS} with token ids")
+    labels = first("y", *LABELS)
+    return _Read(ids, None if labels is None or labels.dim() > 1 else labels, mask=first(MASK))
+
+
+def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSettings) -> _Read:
+    """Read the files that `datasets.Dataset.save_to_disk` wrote, without its library."""
+    import pyarrow as pa
+
+    tables = []
+    for file in sorted(path.glob("*.arrow")):
+        refuse_large(f"{file}: the table", file.stat().st_size, DataError, part=TABLE)
+        try:
+            with pa.memory_map(str(file)) as source:
+                tables.append(pa.ipc.open_stream(source).read_all())
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{file} cannot be read: {error}") from error
+    if not tables:
+        raise DataError(f"{path} has no .arrow file: save the dataset again")
+    table = pa.concat_tables(tables)
+    columns = {name: table.column(name) for name in table.column_names}
+    label = label if label in columns else next((one for one in LABELS if one in columns), "")
+    names = _names_in_info(path, label)
+    labels = columns[label].to_pylist() if label else None
+    if IDS not in columns:
+        column = text or "text"
+        if settings.tokenizer is None or column not in columns:
+            raise DataError(
+                f"{path} has the columns {printable_excerpt(', '.join(columns))}, and no "
+                f"{IDS}: tokenise it before you save it, or name a column of texts and what "
+                "tokenises them (--text COLUMN --tokenizer package.module:function)"
+            )
+        texts = [str(one) for one in columns[column].to_pylist()]
+        return _Read(_encode(texts, settings), labels, names)
+    found = {name: columns[name].to_pylist() for name in (IDS, MASK, PAIRS) if name in columns}
+    if labels is not None:
+        found["labels"] = labels
+    return _of_columns(found | ({"names": names} if names else {}), str(path))
+
+
+def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
+    """Return the names of the classes that the folder states; () = none."""
+    file = path / "dataset_info.json"
+    if not file.is_file():
+        return ()
+    try:
+        feature = json.loads(read_text(file, DataError))["features"][label]
+        return tuple(str(one) for one in feature.get("names", ()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ()
+
+
+def _read_table(
+    path: Path, label: str, text: str | None, settings: TokenSettings, header_lines: int
+) -> _Read:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}: correct the path")
+    table = read_text_table(path, header_lines)
+    if text is None or settings.tokenizer is None:
+        raise DataError(
+            f"{path}: the network reads token ids, so name the column of the texts and what "
+            "makes ids of them (--text COLUMN --tokenizer package.module:function)"
+        )
+    table.require(path, (text,))
+    ids = _encode(table.columns[text].cells(), settings)
+    if label not in table.columns:
+        return _Read(ids, None)
+    labels = read_names_of_column(path, label, table.columns[label])
+    return _Read(ids, labels.numbers, labels.names)
+
+
+def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
+    """Return the token ids of texts, by the user's function or tokenizer."""
+    assert settings.tokenizer is not None
+    tokenizer: Callable[..., Any] = _import(settings.tokenizer, "tokenizer")
+    try:
+        import inspect
+
+        if not isinstance(tokenizer, type) and not inspect.signature(tokenizer).parameters:
+            tokenizer = tokenizer()  # a function that makes the tokenizer
+        rows = [_ids_of(tokenizer(one)) for one in texts]
+    except Exception as error:
+        raise DataError(
+            f"tokenizer: {settings.tokenizer} failed, {describe_failure(error)}: it takes a "
+            "text and returns its token ids, or takes nothing and returns a tokenizer"
+        ) from error
+    return [row[: settings.length] for row in rows]
+
+
+def _ids_of(encoded: Any) -> list[int]:
+    found = encoded[IDS] if isinstance(encoded, Mapping) else getattr(encoded, "ids", encoded)
+    return [int(one) for one in found]
+
+
+def _import(reference: str, place: str) -> Callable[..., Any]:
+    found = import_reference(reference, place, DataError)
+    if not callable(found):
+        raise DataError(
+            f"{place}: {reference} is of type {type(found).__name__}: name a function"
+        )
+    return found
+
+
+def _dataset(reference: str, read: _Read, settings: TokenSettings, seed: Seed) -> Dataset:
+    """Return the data set of token ids; a fifth is held out."""
+    try:
+        padding = settings.padding
+        if read.mask is not None and padding is None:
+            padding = _masked_token(read)
+        ids = _rows(read.ids, padding or 0)
+        if read.mask is not None:
+            ids[_rows(read.mask, 0) == 0] = padding or 0
+        vocabulary = int(ids.max()) + 1 if settings.vocabulary is None else settings.vocabulary
+        if int(ids.min()) < 0 or int(ids.max()) >= vocabulary:
+            raise ValueError(
+                f"token ids lie from {int(ids.min())} to {int(ids.max())}, and the network has "
+                f"{vocabulary} tokens, from 0: encode the texts as the app does"
+            )
+        if read.labels is None:
+            labels = torch.zeros(len(ids), dtype=torch.int64)
+            examples = without_classes(ids, torch.zeros(len(ids), 1))
+            task = Task((ids.shape[1],), NEXT_TOKEN, vocabulary, "language_modeling")
+        else:
+            labels = torch.as_tensor(read.labels)
+            if labels.is_floating_point() or labels.dim() != 1 or int(labels.min()) < 0:
+                raise ValueError("labels of texts must be whole numbers from 0, one for each")
+            labels = labels.long()
+            count = max(2, int(labels.max()) + 1)
+            names = read.names if len(read.names) >= count else tuple(map(str, range(count)))
+            examples, task = Examples(ids, labels), Task((ids.shape[1],), names, vocabulary)
+        test = hold_out_fifth(labels, None, seed, Path(reference))
+        notes = () if padding is None else (f"The padding of the texts is token {padding}.",)
+        return Dataset(
+            examples.take(~test), examples.take(test), task, reading=DataReading(notes=notes)
+        )
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise DataError(f"{reference}: {error}") from error
+
+
+def _rows(
+    values: Sequence[Sequence[int]] | Tensor, padding: int
+) -> Int64[Tensor, "examples tokens"]:
+    """Return rows of one length, with padding at their ends."""
+    if isinstance(values, Tensor):
+        if values.dim() != 2 or values.is_floating_point():
+            raise ValueError(
+                "token ids must be whole numbers, a row for each text, but are "
+                f"{values.dtype} of shape {tuple(values.shape)}"
+            )
+        return values.long().clone()
+    length = max(1, max(map(len, values), default=1))
+    refuse_large("the token ids", ID_BYTES * length * len(values), DataError, part=TABLE)
+    rows = torch.full((len(values), length), padding)
+    for row, ids in zip(rows, values, strict=True):
+        row[: len(ids)] = torch.as_tensor(ids)
+    return rows
+
+
+def _masked_token(read: _Read) -> int | None:
+    """Return the token where the attention mask is 0; None = it is 1 everywhere."""
+    assert read.mask is not None
+    for ids, mask in zip(read.ids, read.mask, strict=True):
+        masked = torch.as_tensor(ids)[torch.as_tensor(mask) == 0]
+        if len(masked):
+            return int(masked[0])
+    return None

@@ -1,0 +1,121 @@
+"""Texts as token ids, from arrays, tables, functions and Arrow folders."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from overheard.core.errors import DataError
+from overheard.core.seeds import Seed
+from overheard.data.datasets.custom import Own
+from overheard.data.reading.token_data import TokenSettings, load_tokens, tokens_of_returned
+
+IDS = [[5, 3], [4, 4, 2], [6], [5, 5, 5], [2, 3], [7, 1, 1]]
+PADDED = [[*row, *[0] * (3 - len(row))] for row in IDS]
+
+
+def words(text: str) -> list[int]:
+    """Return the length of each word."""
+    return [len(word) for word in text.split()]
+
+
+def tokenizer() -> object:
+    """Return what a tokenizer of Hugging Face returns for a text."""
+    return lambda text: {"input_ids": words(text), "attention_mask": [1] * len(words(text))}
+
+
+def ids_alone() -> torch.Tensor:
+    """Return token ids of texts without labels."""
+    return torch.tensor(PADDED)
+
+
+def all_rows(source: Own) -> list[list[int]]:
+    data = source.load(None)
+    return sorted([*data.train.inputs.tolist(), *data.test.inputs.tolist()])
+
+
+def save_table(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def test_texts_of_a_table_are_encoded_by_the_function_of_the_app(tmp_path: Path) -> None:
+    path = tmp_path / "spare.csv"
+    path.write_text("body,board\n" + "a bcd,x\nabcd a,y\n" * 5)
+    for encoder in ("words", "tokenizer"):
+        source = Own(
+            str(path),
+            label="board",
+            text="body",
+            token_ids=9,
+            tokenizer=f"{__name__}:{encoder}",
+        )
+        task = source.load(None).task
+        assert (task.shape, task.vocabulary, task.class_names) == ((2,), 9, ("x", "y"))
+        assert all_rows(source) == [[1, 3]] * 5 + [[4, 1]] * 5
+
+
+def test_a_table_without_labels_is_for_a_language_model(tmp_path: Path) -> None:
+    path = tmp_path / "spare.csv"
+    path.write_text("body\n" + "a bcd\nabcd a\n" * 5)
+    source = Own(str(path), text="body", token_ids=9, tokenizer=f"{__name__}:words")
+    assert source.load(None).task.kind == "language_modeling"
+
+
+def test_token_ids_alone_are_for_a_language_model() -> None:
+    data = load_tokens(f"{__name__}:ids_alone", TokenSettings(9))
+    assert data.task.kind == "language_modeling"
+    assert data.task.vocabulary == 9
+    assert data.train.float_labels is not None
+
+
+def test_arrays_of_token_ids_keep_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "spare.npz"
+    np.savez(path, x=np.array(PADDED), y=np.arange(6) % 2)
+    assert all_rows(Own(str(path), token_ids=8)) == sorted(PADDED)
+
+
+def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "spare.npz"
+    np.savez(path, x=np.array(PADDED), y=np.arange(6) % 2)
+    with pytest.raises(DataError, match=r"from 0 to 7, and the network has 7 tokens"):
+        Own(str(path), token_ids=7).load(None)
+
+
+def test_the_padding_is_that_where_the_mask_is_0() -> None:
+    mask = [[1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1]]
+    ids = [[token or 9 for token in row] for row in PADDED]
+    returned = {"input_ids": ids, "attention_mask": mask, "label": [0, 1, 0, 1, 0, 1]}
+    data = tokens_of_returned(returned, "my.data:spare", Seed(0))
+    assert data is not None
+    assert data.reading.notes == ("The padding of the texts is token 9.",)
+    assert data.task.vocabulary == 10
+
+
+def test_pairs_of_texts_are_refused() -> None:
+    returned = {"input_ids": PADDED, "token_type_ids": [[0, 1, 1]] * 6, "label": [0, 1] * 3}
+    with pytest.raises(DataError, match="token_type_ids are not all 0"):
+        tokens_of_returned(returned, "my.data:spare", Seed(0))
+
+
+def test_a_folder_of_datasets_is_read_with_the_names_of_its_classes(tmp_path: Path) -> None:
+    table = pa.table({"input_ids": IDS, "label": [0, 1, 0, 1, 0, 1]})
+    save_table(table, tmp_path / "data-00000-of-00001.arrow")
+    (tmp_path / "state.json").write_text("{}")
+    info = {"features": {"label": {"names": ["ham", "spam"], "_type": "ClassLabel"}}}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+
+    source = Own(str(tmp_path), token_ids=8)
+    assert source.load(None).task.class_names == ("ham", "spam")
+    assert all_rows(source) == sorted(PADDED)
+
+
+def test_a_folder_without_token_ids_says_what_is_needed(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a", "b"], "label": [0, 1]})
+    save_table(table, tmp_path / "data.arrow")
+    (tmp_path / "state.json").write_text("{}")
+    with pytest.raises(DataError, match="--text COLUMN --tokenizer "):
+        Own(str(tmp_path)).load(None)
