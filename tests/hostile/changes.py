@@ -446,10 +446,11 @@ def safetensors(content: bytes) -> Iterator[Change]:
     whole = {name: one.to(torch.int64) for name, one in tensors.items()}
     yield written("wrong type", "int64", save(whole), READ_OR_REFUSED)
     yield written("wrong type", "text", b"text", REFUSED)
-    yield from _cut(content)
+    yield from cut(content)
 
 
-def _cut(content: bytes) -> Iterator[Change]:
+def cut(content: bytes) -> Iterator[Change]:
+    """Iterate over parts of a file, and over the file with a flipped bit."""
     for place in (1, 7, 9, len(content) // 2, len(content) - 1):
         yield written("truncated", f"after {place} bytes", content[:place])
     yield written("null", "999 of them", b"\0" * 999)
@@ -524,7 +525,7 @@ def npz(content: bytes) -> Iterator[Change]:
             archive.writestr(first, entries[first])
     yield written("duplicate", "an array twice", page.getvalue(), READ_OR_REFUSED)
     yield written("wrong type", "text", b"text")
-    yield from _cut(content)
+    yield from cut(content)
 
 
 def _zeros(count: int) -> bytes:
@@ -596,7 +597,7 @@ def packed_csv(content: bytes) -> Iterator[Change]:
     for change in csv(text):
         if change.kind in ("escapes", "digits", "many names"):
             yield Change(change.kind, change.name, partial(_write_gzip, change), change.ends)
-    yield from _cut(content)
+    yield from cut(content)
 
 
 def _write_gzip(change: Change, path: Path) -> None:
@@ -646,7 +647,7 @@ def parquet(content: bytes) -> Iterator[Change]:
     yield written("lying header", "a footer of 2 GB", lying)
     yield written("lying header", "a footer of no byte", content[:-8] + b"\0\0\0\0PAR1")
     yield written("wrong type", "text", b"text")
-    yield from _cut(content)
+    yield from cut(content)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
@@ -724,4 +725,4 @@ def messagepack(content: bytes) -> Iterator[Change]:
     yield written("many names", "200,000", b"\xdf" + struct.pack(">I", 200_000) + names)
     yield written("wrong type", "an extension", b"\xc7\x04\x05abcd")
     yield written("wrong type", "a number", b"\x01")
-    yield from _cut(content)
+    yield from cut(content)

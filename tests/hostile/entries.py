@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.hostile import changes as change
+from tests.hostile import model_files as models
 from tests.hostile.changes import READ_OR_REFUSED, REFUSED, SAME, Change
 
 CPU = ("--device", "cpu", "--workers", "1", "--quiet")
@@ -472,6 +473,15 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("export: weights in npz", "exported/round-0000/0.npz", change.npz,
           (IMPORT,), ("exported",), writes=("new",), has_folder=True, is_optional=True,
           aliases=("about.toml", "round-0000")),
+    Entry("export: models of PyTorch", "published-torch/model_1.pt", models.torch_file,
+          (("import", "published-torch", "--out", "new"),), ("published-torch",),
+          writes=("new",), is_optional=True, aliases=("published-torch",)),
+    Entry("export: models of Keras", "published-keras/model_1.h5", models.keras_file,
+          (("import", "published-keras", "--out", "new"),), ("published-keras",),
+          writes=("new",), is_optional=True, aliases=("published-keras",)),
+    Entry("export: models of ONNX", "published-onnx/model_1.onnx", models.onnx_file,
+          (("import", "published-onnx", "--out", "new"),), ("published-onnx",),
+          writes=("new",), is_optional=True, aliases=("published-onnx",)),
     Entry("export: breakpoints of Fed-BioMed",
           "experiment/breakpoint_0003/breakpoint_0003.json", json_document,
           (IMPORT_EXPERIMENT,), ("experiment",), writes=("new",), has_folder=True,

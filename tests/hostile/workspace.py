@@ -19,6 +19,7 @@ from overheard.report.evidence.write import write_evidence
 from overheard.report.write import write_report
 from tests.archive.recorded_run import recorded
 from tests.auditing.plans import TINY
+from tests.hostile.model_files import save_models
 
 EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"
 
@@ -155,6 +156,7 @@ def build(folder: Path) -> Path:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"rounds": None}))
     (folder / "made").mkdir()
     _write_export(folder / "exported")
+    save_models(folder)
     shutil.copytree(EXPERIMENT, folder / "experiment")
     _write_data(folder)
     app = folder / "app" / "clinic_app"

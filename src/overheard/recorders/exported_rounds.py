@@ -195,14 +195,15 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _refuse_other_files(entry: Path) -> None:
+    if entry.suffix in SUFFIXES:
+        return
     conversion = explain_conversion(entry.suffix)
     if conversion:
         raise TranscriptError(f"{_escape_path(entry)} {conversion}")
-    if entry.suffix not in SUFFIXES:
-        raise TranscriptError(
-            f"{_escape_path(entry)} is neither a .safetensors nor an .npz file: save its "
-            "weights by numpy.savez, or remove it if it has none"
-        )
+    raise TranscriptError(
+        f"{_escape_path(entry)} is no file of weights ({', '.join(SUFFIXES)}): save its "
+        "weights by numpy.savez, or remove it if it has none"
+    )
 
 
 def _escape_path(path: Path) -> str:

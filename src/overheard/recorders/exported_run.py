@@ -32,6 +32,14 @@ ADD_FIRST_MODEL = (
     "number the rounds with replies from 1, and add that model as the only file of round-0000"
 )
 
+ONLY_MODELS = (
+    "No client's weights were found, only global models, so nothing can be asked about single "
+    "clients. The change from one global model to the next is the mean of all clients' "
+    "updates, if the server does nothing else. Whoever receives both models reads it: any "
+    "client, also one that joins late."
+)
+"""What an import says of a run of which only global models were saved."""
+
 MAX_CONTRADICTIONS = 12
 """Most contradictions that an error lists; of more it gives the number."""
 
@@ -271,12 +279,7 @@ def _notes(rounds: _Rounds, about: ImportInfo, rewritten: set[Party]) -> Iterato
             f"{printable_excerpt(', '.join(sorted(rewritten)))}."
         )
     if not rounds.has_files:
-        yield (
-            "No client's weights were found, only global models, so nothing can be asked about "
-            "single clients. The change from one global model to the next is the mean of all "
-            "clients' updates, if the server does nothing else. Whoever receives both models "
-            "reads it: any client, also one that joins late."
-        )
+        yield ONLY_MODELS
     if rounds.left_out is not None:
         yield (
             f"The replies in {printable_excerpt(rounds.left_out.name)} were left out, as the "

@@ -1,9 +1,10 @@
-"""Safe reading of a model's tensors from an untrusted `.safetensors` or `.npz` file."""
+"""Safe reading of a model's tensors from an untrusted file; nothing in it is run."""
 
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,13 @@ from overheard.archive.tensor_files import find_flaw, open_tensors
 from overheard.archive.weights import Shapes
 from overheard.core.errors import TranscriptError
 from overheard.disk.limits import ARRAY, refuse_large
-from overheard.recorders.exports.conversions import explain_objects
+from overheard.recorders.exports.conversions import explain_objects, how_to_convert
+from overheard.recorders.model_files.tensor_head import OpenHeads, TensorHead
 
-SUFFIXES = (".safetensors", ".npz")
+SUFFIXES_OF_TORCH = (".pt", ".pth", ".bin", ".ckpt")
+SUFFIXES_OF_KERAS = (".h5", ".hdf5", ".keras")
+SUFFIXES = (".safetensors", ".npz", *SUFFIXES_OF_TORCH, *SUFFIXES_OF_KERAS, ".onnx")
+"""Suffixes of the files that are read."""
 
 MAX_NAME_LENGTH = 200
 """Most characters of a tensor's name."""
@@ -45,6 +50,7 @@ _OBJECTS = re.compile(r"[|=]?O[0-9]*")
 _MAX_PEEK = 4096
 """Bytes of an array of objects in which the name of their class is looked for."""
 
+_WEIGHT_KINDS = re.compile(r"b?float16|float32|float64")
 _WEIGHTS = frozenset({"F16", "BF16", "F32", "F64"})
 _WHOLE = re.compile(r"[IU][0-9]+|BOOL")
 _WHOLE_TYPES = re.compile(rf"{_WHOLE.pattern}|u?int[0-9]+|bool|[<>|=]?[iu][1248]")
@@ -89,18 +95,73 @@ def read_exported_weights(
     """
     checked_file_size(path, folder)
     try:
-        read = _safetensors if path.suffix == ".safetensors" else _npz
-        exported = read(path, shapes, left_out, has_codes)
+        exported = _reader(path.suffix)(path, shapes, left_out, has_codes)
     except (*ZIP_FAILURES, SafetensorError) as error:
         raise unreadable_file(path, error) from error
     return check_weights(path, exported)
 
 
+_Reader = Callable[[Path, Shapes | None, Collection[str], bool], ExportedWeights]
+
+
+def _reader(suffix: str) -> _Reader:
+    """Return what reads files with a suffix."""
+    if suffix == ".safetensors":
+        return _safetensors
+    if suffix in SUFFIXES_OF_TORCH:
+        from overheard.recorders.model_files.torch_file import open_torch_file
+
+        return partial(_read_heads, open_torch_file)
+    if suffix in SUFFIXES_OF_KERAS:
+        from overheard.recorders.model_files.keras_file import open_keras_file
+
+        return partial(_read_heads, open_keras_file)
+    if suffix == ".onnx":
+        from overheard.recorders.model_files.onnx_file import open_onnx_file
+
+        return partial(_read_heads, open_onnx_file)
+    return _npz
+
+
+def _read_heads(
+    open_heads: OpenHeads,
+    path: Path,
+    shapes: Shapes | None,
+    spare: Collection[str],
+    has_codes: bool,
+) -> ExportedWeights:
+    """Read tensors of a file whose heads are known before its numbers are read."""
+    with open_heads(path) as heads:
+        refuse_names(path, list(heads), shapes, spare)
+        taken, left_out = dict[str, TensorHead](), list[str]()
+        for name in heads if shapes is None else shapes:
+            head = heads[name]
+            is_weight = _WEIGHT_KINDS.fullmatch(head.kind)
+            is_whole = _WHOLE_TYPES.fullmatch(head.kind)
+            if is_whole and shapes is None:
+                left_out.append(name)
+                continue
+            if not (is_weight or (has_codes and is_whole)):
+                raise not_weights(path, name, head.kind)
+            refuse_shape(path, name, head.shape, shapes)
+            taken[name] = head
+        sizes = [(head.count, head.itemsize) for head in taken.values()]
+        refuse_large_numbers(path, sizes)
+        if shapes is None:
+            unpacked = sum(count * size for count, size in sizes)
+            packed = path.stat().st_size
+            refuse_large(str(path), unpacked, TranscriptError, part=ARRAY, packed=packed)
+        return ExportedWeights(
+            {name: head.load() for name, head in taken.items()}, tuple(left_out)
+        )
+
+
 def unreadable_file(path: Path, error: Exception) -> TranscriptError:
     """Return an error that a file of weights cannot be read, for this reason."""
+    convert = how_to_convert(path.suffix)
     return TranscriptError(
         f"{path} cannot be read ({printable_excerpt(str(error) or type(error).__name__)}): "
-        "export it again"
+        f"export it again{f', or {convert}' if convert else ''}"
     )
 
 

@@ -24,6 +24,10 @@ OF_FRAMEWORKS = ("flower", "nvflare", "ray", "mlflow")
 
 def import_all() -> None:
     """Import what commands import, so that no fork has to."""
+    # At their import, readers of Keras and ONNX ask the system what machine this is.
+    import h5py  # noqa: F401
+    import onnx  # noqa: F401
+
     import overheard
     import overheard.cli.main
 

@@ -215,7 +215,7 @@ def test_the_line_for_flax_names_and_turns_kernels(folder: Path):
         (".onnx", ["to_array", "MatMul"]),
         (".tflite", ["whole-number codes", "convert the Keras model"]),
         (".msgpack", ["msgpack_restore", "inputs x outputs"]),
-        (".csv", ["neither a .safetensors nor an .npz", "numpy.savez"]),
+        (".csv", ["is no file of weights (.safetensors, .npz, ", "numpy.savez"]),
     ],
 )
 def test_a_refusal_says_how_to_convert(folder: Path, suffix: str, words: list[str]):

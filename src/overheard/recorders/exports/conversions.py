@@ -43,7 +43,7 @@ class Conversion:
 CONVERSIONS = (
     Conversion(
         (".pt", ".pth", ".bin", ".ckpt"),
-        _MAY_EXECUTE,
+        "has more than tensors",
         "from safetensors.torch import save_file; import torch; "
         "saved = torch.load('model.pt', map_location='cpu', weights_only=True); "
         "saved = saved if isinstance(saved, dict) "
@@ -58,7 +58,7 @@ CONVERSIONS = (
     ),
     Conversion(
         (".h5", ".hdf5", ".keras"),
-        "is a file of Keras, which may execute code when it is opened",
+        "has more than the weights of Keras",
         "import keras, numpy as np; "
         "model = keras.models.load_model('model.h5', compile=False); "
         "np.savez('model.npz', **{getattr(one, 'path', one.name): "
@@ -69,7 +69,7 @@ CONVERSIONS = (
     ),
     Conversion(
         (".onnx",),
-        "is a file of ONNX",
+        "has more than the weights of ONNX",
         "import numpy as np, onnx; from onnx.numpy_helper import to_array; "
         "np.savez('model.npz', **{one.name: to_array(one) "
         "for one in onnx.load('model.onnx').graph.initializer})",
@@ -143,11 +143,17 @@ def explain_conversion(suffix: str) -> str:
     if known is None:
         return ""
     refusal = f"{known.why}, so it is not read: "
-    if not known.line:
-        return refusal + known.advice
+    return refusal + (how_to_convert(suffix) or known.advice)
+
+
+def how_to_convert(suffix: str) -> str:
+    """Return how to convert a file with this suffix, as a clause; "" if no line does it."""
+    known = _CONVERSIONS.get(suffix.lower())
+    if known is None or not known.line:
+        return ""
     line = known.line.replace(f"'model{known.suffixes[0]}'", f"'model{suffix.lower()}'")
     advice = known.advice and f" ({known.advice})"
-    return f"{refusal}convert it on a machine where you trust it, by `{line}`{advice}"
+    return f"convert it on a machine where you trust it, by `{line}`{advice}"
 
 
 def explain_objects(content: bytes) -> str:
