@@ -44,7 +44,7 @@ from overheard.questions.membership.attacks.gradient_membership import GradientM
 from overheard.questions.membership.attacks.lira import Lira
 from overheard.questions.membership.attacks.shadow_membership import ShadowMembership
 from overheard.report.page import render_page
-from overheard.report.threat_sentences import headlines
+from overheard.report.threat_sentences import threat_sentences
 from tests.auditing.conftest import audit_here
 from tests.auditing.plans import DATA, NO_DEFENSE, TINY, TRAINING, replace_tables
 from tests.pretended_device import pretended_device
@@ -152,7 +152,7 @@ def test_with_a_failure_nothing_is_said_not_to_leak_and_no_rule_passes(
     assert result.verdict == "not enough to judge"
     assert TOLD in result.judgement.withheld
     assert statuses(found, "noise") == {"inconclusive"}
-    first = headlines(found.arm_results)[1]
+    first = threat_sentences(result)[0]
     assert "cannot be judged" in first
     assert TOLD in first
     page = render_page(found)
@@ -200,7 +200,7 @@ def test_a_question_that_fails_has_no_verdict_of_no_leak(
     assert len(found.findings) == 6
     assert found.arm_results[0].threat_results[0].verdict == verdict
     assert statuses(found, "no defense") == {"inconclusive"}
-    assert TOLD in headlines(found.arm_results)[0]
+    assert TOLD in threat_sentences(found.arm_results[0].threat_results[0])[0]
     assert TOLD in render_page(found)
 
 

@@ -8,8 +8,14 @@ from overheard.findings.audit import Audit
 from overheard.findings.finding import Refusal
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
-from overheard.report.threat_sentences import headlines, threat_sentences
-from overheard.report.verdict_sentences import RELATED, badge, badge_of, guess_words
+from overheard.report.threat_sentences import threat_sentences
+from overheard.report.verdict_sentences import (
+    RELATED,
+    badge,
+    badge_of,
+    false_leak_sentences,
+    guess_words,
+)
 from tests.runs.audits import FITS_BEST, FITS_LIKE_ANY, shares_finding, two_findings
 
 
@@ -170,10 +176,8 @@ def test_an_observing_client_infers_the_other_clients(small: Audit) -> None:
     assert words(refused)[0].startswith("What client 4 can learn about the other clients was")
 
 
-def test_headlines_give_one_sentence_an_arm_and_what_to_expect(small: Audit) -> None:
-    first, second, expected = headlines(small.arm_results)
-    assert first.startswith("none: Leaks, size unsure. The server infers each client's")
-    assert second.startswith("noise: No leak above the margin. The server gains less than")
+def test_how_many_false_leaks_are_expected_is_told(small: Audit) -> None:
+    (expected,) = false_leak_sentences(small.arm_results)
     # Two verdicts: 2 * 0.025.
     assert expected == (
         "2 verdicts rest on a test. If nothing leaked anywhere, one of them in 20 such audits "

@@ -12,7 +12,7 @@ from overheard.findings.finding import ArmRun, ClaimRow, Finding
 from overheard.report.exports import as_csv, as_json
 from overheard.report.page import render_page
 from overheard.report.page_registry import pages_of
-from overheard.report.threat_sentences import headlines, unchecked_claim_sentences
+from overheard.report.threat_sentences import threat_sentences, unchecked_claim_sentences
 from tests.runs.audits import HOSTILE, NO_DEFENSE, shares_finding
 
 GUESS = {"uniform": (0.5, 0.5), "auxiliary prior": (0.25, 0.75)}
@@ -38,7 +38,7 @@ def audit() -> Audit:
 
 
 def test_the_first_sentence_says_that_claims_were_not_checked(audit: Audit):
-    (sentence,) = headlines(with_verdicts(audit).arm_results)
+    sentence, *_ = threat_sentences(with_verdicts(audit).arm_results[0].threat_results[0])
     assert "makes claims about 2 clients (label shares) from 2 rounds" in sentence
     assert "Not checked against the ground truth" in sentence
     assert with_verdicts(audit).arm_results[0].threat_results[0].verdict == "unchecked"

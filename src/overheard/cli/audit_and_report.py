@@ -10,6 +10,7 @@ from overheard.archive.truth import has_truth
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
+from overheard.cli.summary.print_summary import AuditSummary
 from overheard.cli.terminal import escaped_text
 from overheard.consistency.proof import Reason
 from overheard.core.errors import PlanError
@@ -20,9 +21,10 @@ from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import describe_missing_verdicts
+from overheard.report.first_page.first_lines import first_lines
 from overheard.report.pictures import PICTURES_FILE
 from overheard.report.refusals import failure_sentences
-from overheard.report.threat_sentences import headlines
+from overheard.report.verdict_sentences import false_leak_sentences
 from overheard.report.write import write_report
 
 NO_TRUTH = (
@@ -47,8 +49,8 @@ def audit_and_report(
     transcript: Path | None,
     rerun: bool,
     quiet: bool,
-) -> tuple[str, ...]:
-    """Run an audit with its progress, write its report, and return what it found in sentences.
+) -> AuditSummary:
+    """Run an audit with its progress, write its report, and return what the terminal says.
 
     Raises:
         PlanError: if no attack could be asked anything.
@@ -66,14 +68,24 @@ def audit_and_report(
         write_report(found, folder)
     refuse_empty_audit(found)
     pictures = folder / PICTURES_FILE
-    return (
-        *(() if found.recording is None else found.recording.sentences),
-        *headlines(found.arm_results),
-        *found.data_warnings,
-        *unmeasured_attacks(found),
-        *failure_sentences(found.refusals),
-        *found.data,
-        *((f"Pictures, as sensitive as the data: {pictures}",) if pictures.exists() else ()),
+    recording, first = found.recording, first_lines(found)
+    proven = () if recording is None else recording.sentences
+    return AuditSummary(
+        first,
+        found.arm_results,
+        (
+            *(one for one in map(make_printable, proven) if one not in first),
+            *false_leak_sentences(found.arm_results),
+            *found.data_warnings,
+            *unmeasured_attacks(found),
+            *failure_sentences(found.refusals),
+            *found.data,
+            *(
+                (f"Pictures, as sensitive as the data: {pictures}",)
+                if pictures.exists()
+                else ()
+            ),
+        ),
     )
 
 

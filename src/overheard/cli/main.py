@@ -5,11 +5,10 @@ import logging
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any, final
 
 import typer
@@ -162,6 +161,7 @@ def audit(
     from overheard.cli.plan_code import print_code
     from overheard.cli.recordings import print_newer_recording
     from overheard.cli.resources import make_resources
+    from overheard.cli.summary.print_summary import print_summary
     from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in
 
@@ -179,9 +179,9 @@ def audit(
     if not quiet:
         print_newer_recording(transcript)
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
-    sentences = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
+    summary = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     if not quiet:
-        _print_headlines(sentences, folder)
+        print_summary(summary, folder, Console(highlight=False))
         print_due(folder, Console(highlight=False, soft_wrap=True))
     log_audit(folder, mlflow, Console(highlight=False, quiet=quiet))
 
@@ -191,19 +191,6 @@ def _refuse_missing_folder(transcript: Path | None) -> None:
         raise PlanError(
             f"{transcript}: no such folder: name the folder that contains transcript/"
         )
-
-
-def _print_headlines(sentences: Iterable[str], folder: Path) -> None:
-    """Print what an audit found, and the next steps."""
-    console = Console(highlight=False)
-    for sentence in sentences:
-        console.print(escaped_text(sentence.replace("\N{NO-BREAK SPACE}", " ")))
-    console.print(Text(f"The report: {folder / 'report.html'}", style="bold"))
-    # Without wrapping, so that the command can be copied.
-    command = f"overheard evidence {quote(str(folder))}"
-    console.print(
-        escaped_text(f"Evidence for a data-protection file: {command}"), soft_wrap=True
-    )
 
 
 @app.command()

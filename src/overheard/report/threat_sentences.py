@@ -1,7 +1,5 @@
 """Sentences on what each threat's best attack infers, compared with an uninformed guess."""
 
-from collections.abc import Sequence
-
 from overheard.core.failures import describe_internal_error
 from overheard.core.parties import RELEASE, is_external
 from overheard.drawing.claim_tables import UNCHECKED
@@ -21,7 +19,7 @@ from overheard.findings.names import (
 )
 from overheard.findings.number_format import NO_NUMBER, format_percent
 from overheard.findings.score_row import ScoreRow
-from overheard.findings.threat_results import ArmResult, AttackResult, ThreatResult
+from overheard.findings.threat_results import AttackResult, ThreatResult
 from overheard.findings.unchecked_claims import (
     attacks_with_claims,
     count_guess_exclusions,
@@ -30,25 +28,10 @@ from overheard.findings.unchecked_claims import (
 from overheard.report.page_registry import pages_of
 from overheard.report.refusals import why_refused
 from overheard.report.verdict_sentences import (
-    badge_of,
     evidence_sentences,
-    false_leak_sentences,
     guess_words,
     lead_phrase,
 )
-
-
-def headlines(arm_results: Sequence[ArmResult]) -> tuple[str, ...]:
-    """Return one line per arm and threat for the terminal, and what to expect of verdicts."""
-    return (
-        *(
-            f"{make_printable(arm.name)}: {badge_of(threat_result.judgement)}. "
-            f"{threat_sentences(threat_result)[0]}"
-            for arm in arm_results
-            for threat_result in arm.threat_results
-        ),
-        *false_leak_sentences(arm_results),
-    )
 
 
 def threat_sentences(threat_result: ThreatResult) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from overheard.auditing.threat_results import with_verdicts
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Finding
 from overheard.report.defense_effects import describe_defense_effects
-from overheard.report.threat_sentences import headlines, threat_sentences
+from overheard.report.threat_sentences import threat_sentences
 from tests.questions.shift.pages.test_detection_tables import with_exact_controls
 from tests.report.shift_audits import shift_audit, shift_findings
 
@@ -60,7 +60,7 @@ def test_without_a_control_run_nothing_is_measured() -> None:
     audit = shift_audit(shift_findings("none", "tracker", 9.0, runs=3, has_controls=False))
     (arm,) = with_verdicts(audit).arm_results
     assert arm.threat_results[0].verdict == "unmeasured"
-    (said,) = headlines(with_verdicts(audit).arm_results)
+    (said,) = threat_sentences(arm.threat_results[0])
     assert "was not measured: that requires runs with a shift and a control run" in said
     assert "Not measured does not mean that there is no leak." in said
 
