@@ -52,6 +52,7 @@ NOT_RUN = {
     "overheard audit plan.toml --out audit --mlflow *": "logs to a server that is not there: "
     "tests/tracking logs to local stores",
     "overheard doctor my_app*": "reads or runs an app: tests/doctor reads and runs some",
+    "overheard review my_app*": "reads an app: tests/cli/review reads one",
     "overheard init --from-recording recording*": "needs a recording of another framework: "
     "tests/cli/test_init.py makes one",
     "overheard reproduce *": "takes minutes with --quick and hours without",

@@ -86,6 +86,7 @@ def test_judging_findings_loads_no_large_library() -> None:
         ),
         ("compare", ("--markdown", "--json", "Exit codes", "within the intervals")),
         ("audit", ("--mlflow", "MLFLOW_TRACKING_URI")),
+        ("review", ("--out", "--json", "Exit codes")),
         ("doctor", ("--prove", "in its table 'recording'", "Exit codes")),
     ],
 )

@@ -49,6 +49,7 @@ from overheard.cli.options import (
 from overheard.cli.plan_checking import plan_app
 from overheard.cli.purging import print_due, purge
 from overheard.cli.releasing import release
+from overheard.cli.review.command import review
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import prepare_workers
 from overheard.core.errors import PlanError
@@ -482,6 +483,7 @@ def show(
 
 app.command()(check)
 app.command()(doctor)
+app.command()(review)
 app.command()(compare)
 app.command()(records)
 app.command()(evidence)

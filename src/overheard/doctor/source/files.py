@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import final
 
@@ -102,6 +103,17 @@ def read_app_files(path: Path) -> AppFiles:
         raise PlanError(f"{path}: has no Python that can be read: {unread[0]}")
     config, nodes = _read_config(folder, unread)
     return AppFiles(tuple(files), tuple(unread), config, nodes)
+
+
+def digest_files(files: AppFiles) -> str:
+    """Return the SHA-256 of the names and lines of all files that were read, in hexadecimal."""
+    digest = sha256()
+    for one in sorted(files.files, key=lambda file: file.path):
+        for text in (one.path, "\n".join(one.lines)):
+            content = text.encode("utf-8", "backslashreplace")
+            digest.update(f"{len(content)}:".encode())
+            digest.update(content)
+    return digest.hexdigest()
 
 
 def _source_paths(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,83 @@
+"""A review reads an app, says what is wrong and what it states, and runs nothing."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Command
+from tests.doctor.source.apps import Files
+
+APP: Files = {
+    "pyproject.toml": "[tool.flwr.app.config]\nnum-server-rounds = 7\n",
+    "server.py": (
+        "from flwr.serverapp.strategy import FedAvg\n"
+        "from flwr.server.workflow import SecAggPlusWorkflow\n"
+        "class Own(FedAvg):\n    pass\n"
+        "flow = SecAggPlusWorkflow()\n"
+    ),
+    "client.py": (
+        "import torch\n"
+        "from flwr.app import Message, MetricRecord, RecordDict\n"
+        "from flwr.clientapp import ClientApp\n"
+        "from flwr.clientapp.mod import LocalDpMod\n"
+        "open('ran', 'w')\n"
+        "app = ClientApp(mods=[LocalDpMod(5.0, 1.0, 2.0, 1e-5)])\n"
+        "@app.train()\n"
+        "def train(msg, context):\n"
+        "    metrics = MetricRecord({'num-examples': 10, '<b>hostile': 1.0})\n"
+        "    return Message(RecordDict({'metrics': metrics}), reply_to=msg)\n"
+    ),
+}
+
+
+def written(folder: Path, files: Files) -> Path:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_review_states_facts_and_faults_and_runs_nothing(
+    overheard: Command, tmp_path: Path
+) -> None:
+    app, page = written(tmp_path / "app", APP), tmp_path / "review.html"
+    said = overheard("review", app, "--out", page, "--json")
+    assert said.code == 1, said  # the noise is for a sensitivity below the clip
+    found = json.loads(said.out)
+    facts = {one["name"]: one for one in found["facts"]}
+    assert facts["Frameworks"]["text"] == "Flower, PyTorch"
+    assert facts["Strategy"]["text"] == "Own (its own FedAvg)"
+    assert facts["Strategy"]["places"] == ["server.py:3"]
+    assert facts["Rounds"]["text"] == "7 (num-server-rounds in pyproject.toml)"
+    assert "“num-examples”" in facts["Clients send, by name"]["text"]
+    assert facts["Differential privacy"]["text"] == "LocalDpMod"
+    assert facts["Secure aggregation"]["text"] == "SecAggPlusWorkflow"
+    assert found["exit_code"] == found["diagnosis"]["exit_code"] == 1
+    ids = {one["id"] for one in found["diagnosis"]["criticisms"]}
+    assert "sensitivity-below-clip" in ids
+    text = page.read_text()
+    assert "noise for a sensitivity below the clip" in text
+    assert "<b>hostile" not in text
+    assert "&lt;b&gt;hostile" in text
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_another_line_of_source_gives_another_digest(
+    overheard: Command, tmp_path: Path
+) -> None:
+    app, digests = written(tmp_path / "app", {"a.py": "x = 1\n"}), []
+    for line in ("x = 1\n", "x = 2\n", "x = 1\n"):
+        (app / "a.py").write_text(line)
+        said = overheard("review", app, "--out", tmp_path / "page.html", "--json")
+        assert said.code == 0
+        digests.append(json.loads(said.out)["sha256"])
+    assert digests[0] == digests[2] != digests[1]
+    said = overheard("review", app, "--out", tmp_path / "page.html")
+    assert "Strategy: not found in the source" in said.out
+    assert "The app was read and not run." in said.out.replace("\n", " ")
+
+
+def test_a_folder_without_python_is_invalid(overheard: Command, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    said = overheard("review", tmp_path / "app", "--out", tmp_path / "page.html")
+    assert said.code == 2
+    assert not (tmp_path / "page.html").exists()
