@@ -1,0 +1,76 @@
+"""Apps as people write them lead from a recording to checked claims in two commands.
+
+`tests/apps` has the apps. Each runs with five clients in a process of its own, and the commands
+are those of docs/init.md, in the folder of the app.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="the extra flower is not installed")
+
+pytestmark = pytest.mark.deployment
+
+ROOT = Path(__file__).parents[2]
+OVERHEARD = (sys.executable, "-m", "overheard")
+
+SPARE = {
+    "fedbn": ("--data", "spare.npz"),
+    "one_logit": ("--data", "spare.parquet", "--label", "default"),
+    "sklearn_logreg": ("--data", "spare.csv", "--label", "digit"),
+}
+"""How each app's owner names examples that no client holds."""
+
+
+def run(folder: Path, *command: str) -> str:
+    """Run a command in a folder, and return what it prints."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SPARE)
+def test_two_commands_lead_from_the_recording_of_an_app_to_scored_claims(
+    name: str, tmp_path: Path
+) -> None:
+    run(tmp_path, sys.executable, "-m", "tests.apps.simulate", name, str(tmp_path))
+    folder = tmp_path / name
+    run(folder, sys.executable, "-m", "tests.apps.truth", str(folder))
+
+    said = run(
+        folder,
+        *OVERHEARD,
+        "init",
+        "--from-recording",
+        "recording",
+        "--flower",
+        ".",
+        *SPARE[name],
+    )
+    assert "Next: overheard audit plan.toml --transcript recording\n" in said
+    run(folder, *OVERHEARD, "audit", "plan.toml", "--transcript", "recording")
+
+    found = json.loads((folder / "plan-audit" / "findings.json").read_text())
+    # `init` promised that these attacks run, and each claim is held against what clients held.
+    assert not found["refusals"]
+    claims = [one for one in found["findings"] if not one["is_control"]]
+    assert {one["target"] for one in claims} >= parties(folder)
+    assert all(one["is_checked"] and one["scores"] for one in claims)
+    assert {one["question"] for one in found["verdicts"]} >= {"label_shares"}
+
+
+def parties(folder: Path) -> set[str]:
+    """Return the clients that the app names."""
+    return set(json.loads((folder / "recording" / "node_names.json").read_text()))
