@@ -9,6 +9,7 @@ from overheard.core.knowledge import Knowledge, KnownFact
 from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.known_facts.known_users import KnownUsers
 from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.messages import Aggregate
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.view import View
 
@@ -60,6 +61,18 @@ def _has_auxiliary(view: View, target: Party, knowledge: Knowledge) -> bool:
     )
 
 
+def _is_in_sum(view: View, target: Party, knowledge: Knowledge) -> bool:
+    broadcasts = view.broadcasts().keys()
+    in_aggregate = any(
+        isinstance(message.body, Aggregate)
+        and target in message.body.cohort
+        and message.round in broadcasts
+        for message in view.messages
+    )
+    # Whether the broadcast of an update can be read is another need.
+    return in_aggregate or bool(view.rounds_with_updates(target))
+
+
 def _is_cross_entropy_possible(view: View, target: Party, knowledge: Knowledge) -> bool:
     return knowledge.recipe is None or knowledge.recipe.loss == "cross_entropy"
 
@@ -85,6 +98,10 @@ METADATA: Final = Need(
 UPDATES: Final = Need(
     "updates of the target that the observer can read",
     lambda view, target, knowledge: bool(view.rounds_with_updates(target)),
+)
+SUMS: Final = Need(
+    "updates of the target, or sums that name it and whose broadcasts can be read",
+    _is_in_sum,
 )
 DISTILLED: Final = Need(
     "distilled sets of the target and of the server in the same round", _has_distilled
@@ -126,6 +143,7 @@ NEEDS: Final = (
     METADATA,
     BROADCASTS,
     UPDATES,
+    SUMS,
     DISTILLED,
     AUXILIARY,
     MODEL,

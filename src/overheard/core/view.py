@@ -154,12 +154,20 @@ class View:
     def observed_rounds(self, target: Party) -> tuple[int, ...]:
         """Return the rounds in which anything of the target can be observed, in order.
 
-        These are the rounds of its updates. Without any, they are those of its encrypted
-        messages or, for `COHORT`, those after which the global model can be read.
+        These are the rounds of its updates. Without any, they are those of the aggregates that
+        name it, or of its encrypted messages or, for `COHORT`, those after which the global
+        model can be read.
         """
         with_updates = self.rounds_with_updates(target)
         if with_updates:
             return with_updates
+        with_sums = {
+            message.round
+            for message in self.messages
+            if isinstance(message.body, Aggregate) and target in message.body.cohort
+        }
+        if with_sums:
+            return tuple(sorted(with_sums))
         if target == COHORT and not self.encrypted:
             return tuple(sorted(self.models_after()))
         return tuple(sorted({m.round for m in self.encrypted if m.sender == target}))

@@ -94,6 +94,7 @@ def run_simulation(
     *,
     cohort_size: int | None = None,
     with_quarters: bool = False,
+    is_alone: bool = False,
 ) -> Simulation:
     """Train virtual clients from the broadcast of each round, and probe their updates.
 
@@ -115,6 +116,8 @@ def run_simulation(
             a larger cohort.
         with_quarters: whether half of the virtual clients train on a quarter of the auxiliary
             examples in place of a half. The others are the first of those without quarters.
+        is_alone: whether no other attack is likely to ask for the same virtual clients, so that
+            only these probes are read.
 
     Raises:
         NeedsError: if knowledge is missing, there are too few auxiliary examples, a split of
@@ -146,7 +149,13 @@ def run_simulation(
         torch.tensor([clients[0].quarter is not None for clients in clients_of_readings]),
         torch.tensor([clients[0].recipe for clients in clients_of_readings]),
         tuple(rounds),
-        collect_readings(context, knowledge, rounds, chunks, _with_shared_probes(probes)),
+        collect_readings(
+            context,
+            knowledge,
+            rounds,
+            chunks,
+            tuple(probes) if is_alone else _with_shared_probes(probes),
+        ),
     )
 
 
@@ -173,6 +182,24 @@ def read_updates(
         raise ValueError(f"the view has no update of {target} in the rounds {missing}")
     context = build_context(view, knowledge, rounds)
     return _read(context, {n: updates[n].delta for n in rounds}, probes)
+
+
+def read_deltas(
+    view: View,
+    knowledge: Knowledge,
+    rounds: Sequence[int],
+    deltas: Sequence[Weights],
+    probe: Probe,
+) -> Float[Tensor, "deltas ..."]:
+    """Probe changes of the broadcasts of these rounds, of which several may be of one round."""
+    context = build_context(view, knowledge, tuple(dict.fromkeys(rounds)))
+    with single_thread():
+        return torch.cat(
+            [
+                probe.read(context.probe_context(number), [delta])
+                for number, delta in zip(rounds, deltas, strict=True)
+            ]
+        )
 
 
 def read_broadcasts(

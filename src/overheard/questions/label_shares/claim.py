@@ -51,6 +51,8 @@ class LabelShares(Claim):
         reason_for_doubt: why the attack does not trust `bounds`; None if it found no reason or
             does not check.
         own_errors: the attacker's own error by number of virtual clients; None = not measured.
+        is_from_sums: whether it was read from sums of several clients. Then what all clients
+            have in common is known anyway, and a verdict compares clients with each other.
 
     """
 
@@ -61,6 +63,7 @@ class LabelShares(Claim):
     size: SizeEstimate | None = None
     reason_for_doubt: str | None = None
     own_errors: LearningCurve | None = None
+    is_from_sums: bool = False
 
     def __post_init__(self) -> None:
         """Refuse invalid shares."""

@@ -46,7 +46,13 @@ class LabelSharesQuestion(Question[LabelShares]):
     def redrawn_fits(
         self, claim: LabelShares, truth: GroundTruth, target: Party, rounds: Collection[int]
     ) -> tuple[float, ...]:
-        """Return how well the claimed shares fit the true ones and those drawn anew."""
+        """Return how well the claimed shares fit the true ones and those drawn anew.
+
+        Shares read from sums have none: the sums tell the mean shares of all clients, so they
+        fit the true partition even if they tell no client from another. Clients are permuted.
+        """
+        if claim.is_from_sums:
+            return ()
         label_counts = truth.facts.need(LabelCounts)
         redrawn = label_counts.redrawn_counts_of(target, rounds)
         if redrawn is None:

@@ -1,0 +1,320 @@
+"""The posterior of clients' label shares, given sums that respond to them linearly."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import chi2
+
+from overheard.questions.label_shares.estimators.sum_response import SumResponse, contrasts
+
+CONCENTRATIONS = np.exp(np.linspace(np.log(0.3), np.log(300), 25))
+"""Sums of the parameters of the Dirichlet prior over clients: from clients with one label each
+to clients that are nearly alike."""
+
+SCALES = np.exp(np.linspace(np.log(0.4), np.log(30), 25))
+"""Factors of the variance that virtual clients show: real ones may differ from them."""
+
+EXTRA = (0.0, 0.3, 1.0, 3.0, 10.0, 100.0)
+"""Variances that come anew in each sum, as factors of the mean variance of a sum: noise that a
+server adds, new records, or rounds whose cohort is not what it seems."""
+
+WRONG_ALARMS = 0.05
+"""Chance that the sum with the largest error is left out although its cohort is right, over all
+sums (Bonferroni)."""
+
+MOST_WRONG = 0.3
+"""Most sums whose cohort is taken to be wrong, as a share of all."""
+
+EXCHANGES = 19
+"""Orders of cohorts with which the evidence is compared: the smallest p-value is 1 / 20."""
+
+BLOCK = 8
+"""Neighbouring rounds whose cohorts are exchanged. Exchanges over the whole run would call a
+trend of who is available a leak."""
+
+CHAINS = 16
+
+BURN_IN = 50
+"""Sweeps of each chain that are dropped."""
+
+GRID = 48
+"""Points of the grid on which two shares are redrawn."""
+
+FEWEST = 0.02
+"""The least mean share of a label, as a multiple of an even share."""
+
+VAGUE = 0.05
+"""Variance of a contrast between clients, for the estimate of the mean client alone."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SharesPosterior:
+    """Draws from the posterior of clients' label shares.
+
+    Args:
+        draws: (draws, clients, classes).
+        scale: the factor of the variance that the sums themselves speak for.
+        extra: the variance that comes anew in each sum, as a factor of the mean variance.
+        wrong: number of sums left out, as their cohorts do not fit them.
+        exchange_p: p-value of the evidence among exchanges of cohorts between neighbouring
+            rounds; None = there are too few rounds. It is approximate, as neighbouring rounds
+            are not quite exchangeable.
+
+    """
+
+    draws: Float[np.ndarray, "draws clients classes"]
+    scale: float
+    extra: float
+    wrong: int
+    exchange_p: float | None
+
+
+def draw_shares(
+    response: SumResponse, classes: int, sweeps: int, generator: np.random.Generator
+) -> SharesPosterior:
+    """Draw label shares of all clients from their posterior.
+
+    Clients have shares from one Dirichlet distribution. Its mean is fitted to the sums. Its
+    concentration, and how noisy sums are, are drawn from their evidence under a Gaussian prior
+    with the moments of the Dirichlet, with log-uniform priors. Given both, Gibbs steps redraw
+    two shares of a client at a time, with their sum kept: the Gaussian likelihood times the
+    Dirichlet density along that line, on a grid that is dense at both ends.
+    """
+    basis = contrasts(classes)
+    kept = _without_wrong_cohorts(response, basis)
+    chosen = _fit(kept, basis)
+    probabilities = chosen.probabilities
+    drawn = generator.choice(probabilities.size, CHAINS, p=probabilities.ravel())
+    concentrations, scales = np.unravel_index(drawn, probabilities.shape)
+    draws = _Sampler(chosen, basis, generator).run(
+        CONCENTRATIONS[concentrations][:, None] * chosen.mean, SCALES[scales], sweeps
+    )
+    scale = float(np.exp(probabilities.sum(axis=0) @ np.log(SCALES)))
+    wrong = len(response.weights) - len(kept.weights)
+    exchange_p = _exchange_p(kept, chosen, basis, generator)
+    return SharesPosterior(draws, scale, chosen.extra, wrong, exchange_p)
+
+
+def _fit(response: SumResponse, basis: Float[np.ndarray, "classes contrasts"]) -> "_Equations":
+    """Return the equations with the extra variance of the largest evidence."""
+    fits = (_Equations(response, extra, basis) for extra in EXTRA)
+    return max(fits, key=lambda one: one.total_evidence)
+
+
+def _without_wrong_cohorts(
+    response: SumResponse, basis: Float[np.ndarray, "classes contrasts"]
+) -> SumResponse:
+    """Return the sums that fit their cohorts, as predicted from all other sums.
+
+    The worst sum is left out as long as its error is too large, and all is fitted anew. Sums of
+    single clients name their senders, and stay.
+    """
+    is_joint = ((response.weights > 0).sum(axis=1) > 1).any()
+    most = int(MOST_WRONG * len(response.weights)) if is_joint else 0
+    for _ in range(most):
+        errors = _left_out_errors(response, _fit(response, basis), basis)
+        worst, width = int(errors.argmax()), response.observed.shape[1]
+        if errors[worst] < chi2.isf(WRONG_ALARMS / len(errors), width):
+            break
+        kept = np.arange(len(errors)) != worst
+        if (response.weights[kept].sum(axis=0) == 0).any():
+            break  # without this sum, nothing is known of a client
+        response = response.take(kept)
+    return response
+
+
+def _left_out_errors(
+    response: SumResponse, fit: "_Equations", basis: Float[np.ndarray, "classes contrasts"]
+) -> Float[np.ndarray, " sums"]:
+    """Return the squared error of each sum, predicted from the others: chi-squared if right."""
+    sums, width = response.observed.shape
+    chances = fit.probabilities
+    concentration = float(np.exp(chances.sum(axis=1) @ np.log(CONCENTRATIONS)))
+    scale = float(np.exp(chances.sum(axis=0) @ np.log(SCALES)))
+    slopes = response.slopes
+    spread = fit.spread(basis) / (1 + concentration)
+    together = response.weights @ response.weights.T
+    total = np.einsum("ts,tkd,kl,sle->tdse", together, slopes, spread, slopes, optimize=True)
+    total += scale * np.einsum("ts,de->tdse", fit.covariance, np.eye(width))
+    inverse = np.linalg.inv(total.reshape(sums * width, -1))
+    center = np.einsum("tkd,k->td", slopes, fit.center(basis))
+    solved = (inverse @ (response.observed - center).reshape(-1)).reshape(sums, width)
+    own = np.einsum("tdte->tde", inverse.reshape(sums, width, sums, width))
+    errors: Float[np.ndarray, " sums"]
+    errors = (solved * np.linalg.solve(own, solved[:, :, None])[:, :, 0]).sum(axis=1)
+    return errors
+
+
+def _exchange_p(
+    response: SumResponse,
+    fit: "_Equations",
+    basis: Float[np.ndarray, "classes contrasts"],
+    generator: np.random.Generator,
+) -> float | None:
+    """Compare the evidence with that of cohorts exchanged between neighbouring sums."""
+    sums = len(response.weights)
+    if sums < BLOCK:
+        return None
+    at_least = 1
+    for _ in range(EXCHANGES):
+        shift = int(generator.integers(BLOCK))
+        order = np.lexsort((generator.random(sums), (np.arange(sums) + shift) // BLOCK))
+        exchanged = _fit(response.exchange(order), basis)
+        at_least += exchanged.total_evidence >= fit.total_evidence
+    return at_least / (1 + EXCHANGES)
+
+
+class _Equations:
+    """The normal equations of contrasts of all clients, and the evidence of their prior."""
+
+    def __init__(
+        self, response: SumResponse, extra: float, basis: Float[np.ndarray, "classes contrasts"]
+    ) -> None:
+        weights, slopes, observed = response.weights, response.slopes, response.observed
+        self.extra = extra
+        sums, clients = weights.shape
+        width = basis.shape[1]
+        covariance = response.covariance
+        covariance = covariance + extra * covariance.trace() / sums * np.eye(sums)
+        self.covariance = covariance
+        inverse = np.linalg.inv(covariance)
+        design = weights[:, :, None, None] * slopes[:, None]  # (sums, clients, own, noise)
+        flat = design.transpose(0, 3, 1, 2).reshape(sums, width, clients * width)
+        solved = np.einsum("ts,sdn->tdn", inverse, flat, optimize=True)
+        self.matrix = np.einsum("tdm,tdn->mn", flat, solved, optimize=True)
+        self.vector = np.einsum("tdn,td->n", solved, observed)
+        self.square = float(np.einsum("td,ts,sd->", observed, inverse, observed))
+        self.clients, self.numbers = clients, sums * width
+        self._log_det = width * float(np.linalg.slogdet(covariance)[1])
+        self.mean = self._mean_shares(basis)
+        self._log_evidence = self._evidence(basis)
+        largest = self._log_evidence.max()
+        self.total_evidence = largest + np.log(np.exp(self._log_evidence - largest).sum())
+        self.probabilities = np.exp(self._log_evidence - self.total_evidence)
+        self.probabilities /= self.probabilities.sum()
+
+    def center(
+        self, basis: Float[np.ndarray, "classes contrasts"]
+    ) -> Float[np.ndarray, " contrasts"]:
+        """Return the contrasts of the mean shares."""
+        center: Float[np.ndarray, " contrasts"] = (self.mean - 1 / len(self.mean)) @ basis
+        return center
+
+    def spread(
+        self, basis: Float[np.ndarray, "classes contrasts"]
+    ) -> Float[np.ndarray, "contrasts contrasts"]:
+        """Return the covariance of contrasts of clients with one label each."""
+        spread: Float[np.ndarray, "contrasts contrasts"]
+        spread = basis.T @ (np.diag(self.mean) - np.outer(self.mean, self.mean)) @ basis
+        return spread
+
+    def _mean_shares(
+        self, basis: Float[np.ndarray, "classes contrasts"]
+    ) -> Float[np.ndarray, " classes"]:
+        """Return the mean shares of clients by generalised least squares."""
+        classes, width = basis.shape
+        all_alike = np.tile(np.eye(width), (self.clients, 1))
+        prior = np.eye(self.clients * width) / VAGUE
+        solved = np.linalg.solve(self.matrix + prior, self.matrix @ all_alike)
+        left = all_alike.T @ self.matrix @ all_alike - all_alike.T @ self.matrix @ solved
+        right = all_alike.T @ self.vector - solved.T @ self.vector
+        left += 1e-6 * left.trace() / width * np.eye(width) + 1e-12 * np.eye(width)
+        mean = (basis @ np.linalg.solve(left, right) + 1 / classes).clip(FEWEST / classes)
+        shares: Float[np.ndarray, " classes"] = mean / mean.sum()
+        return shares
+
+    def _evidence(
+        self, basis: Float[np.ndarray, "classes contrasts"]
+    ) -> Float[np.ndarray, "concentrations scales"]:
+        """Return the log evidence of concentrations and scales, up to a constant."""
+        root = np.kron(np.eye(self.clients), np.linalg.cholesky(self.spread(basis)))
+        center = np.tile(self.center(basis), self.clients)
+        square = self.square - 2 * self.vector @ center + center @ self.matrix @ center
+        values, vectors = np.linalg.eigh(root.T @ self.matrix @ root)
+        values = values.clip(0)
+        turned = vectors.T @ (root.T @ (self.vector - self.matrix @ center))
+        variance = 1 / (1 + CONCENTRATIONS)[:, None, None]
+        scale = SCALES[None, :, None]
+        ratio = values * variance / scale
+        evidence: Float[np.ndarray, "concentrations scales"] = (
+            -0.5 * np.log1p(ratio).sum(axis=2)
+            + 0.5 * ((turned / scale) ** 2 * variance / (1 + ratio)).sum(axis=2)
+            - 0.5 * self.numbers * np.log(SCALES)
+            - 0.5 * square / SCALES
+            - 0.5 * self._log_det
+        )
+        return evidence
+
+
+class _Sampler:
+    """Gibbs steps on pairs of shares, in several chains side by side."""
+
+    def __init__(
+        self,
+        equations: _Equations,
+        basis: Float[np.ndarray, "classes contrasts"],
+        generator: np.random.Generator,
+    ) -> None:
+        self._clients, self._classes = equations.clients, len(basis)
+        to_shares = np.kron(np.eye(self._clients), basis)
+        self._matrix = to_shares @ equations.matrix @ to_shares.T
+        self._vector = to_shares @ equations.vector
+        self._generator = generator
+        angles = np.pi * (np.arange(GRID) + 0.5) / GRID
+        # Dense at both ends, where the density of a Dirichlet may be infinite.
+        self._grid, self._log_step = (1 - np.cos(angles)) / 2, np.log(np.sin(angles))
+
+    def run(
+        self,
+        parameters: Float[np.ndarray, "chains classes"],
+        scales: Float[np.ndarray, " chains"],
+        sweeps: int,
+    ) -> Float[np.ndarray, "draws clients classes"]:
+        chains = len(scales)
+        shares = self._generator.dirichlet(np.ones(self._classes), (chains, self._clients))
+        kept = []
+        for sweep in range(BURN_IN + sweeps):
+            # Computed anew in each sweep, so that rounding does not add up.
+            product = shares.reshape(chains, -1) @ self._matrix
+            for client in range(self._clients):
+                order = self._generator.permutation(self._classes)
+                for first, second in order[: self._classes // 2 * 2].reshape(-1, 2):
+                    self._redraw(shares, product, client, (first, second), parameters, scales)
+            if sweep >= BURN_IN:
+                kept.append(shares.copy())
+        return np.concatenate(kept)
+
+    def _redraw(
+        self,
+        shares: Float[np.ndarray, "chains clients classes"],
+        product: Float[np.ndarray, "chains numbers"],
+        client: int,
+        pair: tuple[int, int],
+        parameters: Float[np.ndarray, "chains classes"],
+        scales: Float[np.ndarray, " chains"],
+    ) -> None:
+        """Redraw two shares of a client in all chains, and update the matrix product."""
+        first, second = pair
+        one, other = client * self._classes + first, client * self._classes + second
+        matrix, vector = self._matrix, self._vector
+        both = shares[:, client, first] + shares[:, client, second]
+        slope = vector[one] - product[:, one] - vector[other] + product[:, other]
+        bend = matrix[one, one] + matrix[other, other] - 2 * matrix[one, other]
+        steps = both[:, None] * self._grid - shares[:, client, first, None]
+        density = (
+            (slope[:, None] * steps - bend * steps**2 / 2) / scales[:, None]
+            + (parameters[:, first, None] - 1) * np.log(self._grid)
+            + (parameters[:, second, None] - 1) * np.log1p(-self._grid)
+            + self._log_step
+        )
+        cumulated = np.exp(density - density.max(axis=1, keepdims=True)).cumsum(axis=1)
+        level = self._generator.random(len(both))[:, None] * cumulated[:, -1:]
+        cell = (cumulated < level).sum(axis=1).clip(0, GRID - 1)
+        within = (cell + self._generator.random(len(both))) / GRID
+        new = both * (1 - np.cos(np.pi * within)) / 2
+        change = new - shares[:, client, first]
+        shares[:, client, first], shares[:, client, second] = new, both - new
+        product += change[:, None] * (matrix[one] - matrix[other])

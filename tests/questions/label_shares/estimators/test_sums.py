@@ -1,0 +1,144 @@
+"""Sums over cohorts that vary tell the shares of single clients; wrong cohorts are noticed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from overheard.core.errors import NeedsError
+from overheard.core.knowledge import Knowledge
+from overheard.core.messages import Aggregate, Broadcast, Message, Update
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.seeds import Seed
+from overheard.core.transcript import Transcript
+from overheard.core.view import View
+from overheard.questions.label_shares.attacks.sum_shares import SumShares
+from overheard.questions.label_shares.estimators.observed_sums import ObservedSums, find_sums
+from overheard.questions.label_shares.estimators.sum_posterior import (
+    SharesPosterior,
+    draw_shares,
+)
+from overheard.questions.label_shares.estimators.sum_response import (
+    SumReadings,
+    contrasts,
+    fit_response,
+)
+
+CLIENTS, ROUNDS, CLASSES = 8, 24, 5
+SERVER_ALONE = frozenset({SERVER})
+
+
+def drawn() -> tuple[SumReadings, np.ndarray]:
+    """Return readings that respond linearly to shares, and the true shares of clients."""
+    draws = np.random.default_rng(3)
+    response = draws.normal(size=(ROUNDS, CLASSES, 10))
+    virtual_shares = draws.dirichlet(np.ones(CLASSES), 80)
+    truth = draws.dirichlet(np.full(CLASSES, 0.5), CLIENTS)
+
+    def read(shares: np.ndarray) -> np.ndarray:
+        """Return readings, (clients, rounds, numbers), with noise that lasts and noise anew."""
+        lasting = draws.normal(size=(len(shares), 1, 10)) * 0.1
+        anew = draws.normal(size=(len(shares), ROUNDS, 10)) * 0.1
+        return np.einsum("vc,tcd->vtd", shares, response) + lasting + anew
+
+    cohorts = np.array([draws.permutation(CLIENTS) < CLIENTS // 2 for _ in range(ROUNDS)])
+    weights = cohorts / cohorts.sum(axis=1, keepdims=True)
+    sums = np.einsum("ti,itd->td", weights, read(truth))
+    halves = np.arange(80) % 2
+    readings = SumReadings(
+        read(virtual_shares), virtual_shares, halves, sums, np.arange(ROUNDS), weights
+    )
+    return readings, truth
+
+
+def posterior(readings: SumReadings, sweeps: int = 20) -> SharesPosterior:
+    return draw_shares(fit_response(readings), CLASSES, sweeps, np.random.default_rng(0))
+
+
+def test_contrasts_are_orthonormal_differences() -> None:
+    basis = contrasts(4)
+    assert basis.T @ basis == pytest.approx(np.eye(3))
+    assert basis.sum(axis=0) == pytest.approx(np.zeros(3))
+
+
+@pytest.mark.slow
+def test_the_posterior_contains_the_truth_and_beats_the_mean_of_all_clients() -> None:
+    readings, truth = drawn()
+    found = posterior(readings)
+    error = np.abs(np.median(found.draws, axis=0) - truth).sum(axis=1).mean()
+    assert error < 0.3 * np.abs(truth - truth.mean(axis=0)).sum(axis=1).mean()
+    low, high = np.quantile(found.draws, (0.05, 0.95), axis=0)
+    assert ((low <= truth) & (truth <= high)).mean() > 0.75
+    assert (found.wrong, found.exchange_p) == (0, 0.05)
+
+
+@pytest.mark.slow
+def test_a_wrong_cohort_is_left_out() -> None:
+    readings, _ = drawn()
+    weights = readings.weights.copy()
+    weights[5] = (weights[5] == 0) / (weights[5] == 0).sum()  # all others took part
+    assert posterior(replace(readings, weights=weights), sweeps=1).wrong == 1
+
+
+@pytest.mark.slow
+def test_cohorts_that_are_all_wrong_fit_no_better_than_others() -> None:
+    readings, _ = drawn()
+    order = np.random.default_rng(1).permutation(ROUNDS)
+    found = posterior(replace(readings, weights=readings.weights[order]), sweeps=1)
+    assert found.exchange_p is not None
+    assert found.exchange_p > 0.05
+
+
+def view_of(cohorts: list[list[int]], *observers: Party, total: int | None = 20) -> View:
+    """Return what the observers see of a run in which each client adds its number."""
+    messages = []
+    for number, cohort in enumerate(cohorts):
+        members = frozenset(map(client, cohort))
+        everyone = frozenset(map(client, range(4)))
+        mean = torch.tensor([sum(cohort) / len(cohort)])
+        messages.append(Message(number, SERVER, everyone, Broadcast({"w": torch.zeros(1)})))
+        for one in cohort:
+            delta = {"w": torch.tensor([float(one)])}
+            messages.append(Message(number, client(one), frozenset(), Update(delta, 10)))
+        body = Aggregate({"w": mean}, members, total)
+        messages.append(Message(number, COHORT, SERVER_ALONE, body))
+    return Transcript(tuple(messages)).seen_by(SERVER, *observers)
+
+
+def test_sums_name_their_clients_and_their_sizes_follow() -> None:
+    found = find_sums(view_of([[0, 1], [1, 2], [0, 2]]), 100)
+    assert found is not None
+    assert found.sizes == (10, 10, 10)
+    assert found.weights.tolist() == [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]
+    assert [float(delta["w"]) for delta in found.deltas] == [0.5, 1.5, 1.0]
+    assert (found.rank, found.separable) == (3, 3)
+
+
+def test_an_observer_subtracts_its_own_update() -> None:
+    found = find_sums(view_of([[0, 1], [1, 2], [0, 2]], client(0)), 100)
+    assert found is not None
+    assert found.clients == (client(1), client(2))
+    assert [float(delta["w"]) for delta in found.deltas] == pytest.approx([1.0, 1.5, 2.0])
+
+
+def test_a_trend_of_who_takes_part_is_noticed() -> None:
+    readings, _ = drawn()
+    rounds = tuple(range(ROUNDS))
+    clients = tuple(map(client, range(CLIENTS)))
+    at_random = ObservedSums(clients, rounds, (), readings.weights, None)
+    assert at_random.trend_p() > 0.01
+    weights = np.zeros((ROUNDS, CLIENTS))
+    weights[: ROUNDS // 2, :4], weights[ROUNDS // 2 :, 4:] = 0.25, 0.25
+    assert replace(at_random, weights=weights).trend_p() < 1e-6
+
+
+def test_the_cohort_is_no_target() -> None:
+    with pytest.raises(NeedsError, match="single clients"):
+        SumShares().infer(view_of([[0, 1]]), (COHORT,), Knowledge(CLASSES), Seed(0))
+
+
+def test_fixed_cohorts_are_refused_with_their_rank() -> None:
+    groups = view_of([[0, 1], [2, 3]] * 3)
+    with pytest.raises(NeedsError, match="and the sums have rank 2 of 4 clients"):
+        SumShares().infer(groups, (client(0),), Knowledge(CLASSES), Seed(0))
