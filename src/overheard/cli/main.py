@@ -129,6 +129,7 @@ def audit(
     _trust_store: TrustStoreOption = False,
     mlflow: MlflowOption = None,
     _no_code: NoCodeOption = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
     _debug: DebugOption = False,
     _max_unpacked: MaxUnpackedOption = None,
@@ -151,6 +152,7 @@ def audit(
       overheard audit plan.toml --transcript recordings/march
       overheard audit plan.toml --transcript recordings/march --follow
       overheard audit plan.toml --mlflow sqlite:///mlflow.db
+      overheard audit plan.toml --json
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     prepare_workers(workers)  # first, as the imports below take as long
@@ -163,6 +165,7 @@ def audit(
     from overheard.cli.recordings import print_newer_recording
     from overheard.cli.resources import make_resources
     from overheard.cli.summary.print_summary import print_summary
+    from overheard.cli.summary.summary_json import summary_json
     from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in
 
@@ -171,6 +174,10 @@ def audit(
     print_code(audit_plan, Console(stderr=True, quiet=quiet))
     folder = out or default_folder(plan)
     resources = make_resources(data, device, workers)
+    if follow and as_json:
+        raise UsageError(
+            "--follow prints a line each round, and no JSON: leave out one of them."
+        )
     if follow:
         settings = FollowSettings(follow_window, follow_timeout)
         follow_and_print(audit_plan, folder, transcript, settings, resources, quiet=quiet)
@@ -181,10 +188,12 @@ def audit(
         print_newer_recording(transcript)
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     summary = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
-    if not quiet:
+    if as_json:
+        typer.echo(summary_json(summary, folder), nl=False)
+    elif not quiet:
         print_summary(summary, folder, Console(highlight=False))
         print_due(folder, Console(highlight=False, soft_wrap=True))
-    log_audit(folder, mlflow, Console(highlight=False, quiet=quiet))
+    log_audit(folder, mlflow, Console(highlight=False, quiet=quiet or as_json))
 
 
 def _refuse_missing_folder(transcript: Path | None) -> None:

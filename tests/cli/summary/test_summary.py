@@ -1,6 +1,7 @@
 """A terminal begins as the page does, and shows its table in any width and encoding."""
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from overheard.auditing.threat_results import with_verdicts
 from overheard.cli.summary.print_summary import AuditSummary, print_summary
+from overheard.cli.summary.summary_json import summary_json
 from overheard.cli.summary.thumbnail import PLAIN, UNICODE, draw_bar, print_thumbnail
 from overheard.findings.audit import Audit
 from overheard.findings.privacy.epsilon_rows import RunCriticism
@@ -96,6 +98,18 @@ def test_the_first_lines_are_those_of_the_page(small: Audit) -> None:
     told = [line.removeprefix("Critical: ").replace("'", "&#39;") for line in lines]
     places = [page.index(line) for line in told]
     assert places == sorted(places)
+
+
+def test_the_json_has_first_lines_verdicts_and_what_attacks_learn(small: Audit) -> None:
+    summary = AuditSummary(first_lines(small), small.arm_results, ())
+    told = json.loads(summary_json(summary, Path("out")))
+    assert told["first"] == list(first_lines(small))
+    leak, hidden = told["results"]
+    assert (leak["arm"], leak["verdict"]) == ("none", "leaks")
+    assert leak["learns"] == pytest.approx(0.85)
+    assert leak["interval"][0] < leak["learns"] <= leak["interval"][1]
+    assert hidden["verdict"] == "no leak above margin"
+    assert told["findings"] == "out/findings.json"
 
 
 def test_the_summary_ends_with_the_report_and_the_next_command(small: Audit) -> None:
