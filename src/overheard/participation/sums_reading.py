@@ -15,6 +15,12 @@ from overheard.participation.smallest_group import find_smallest_group
 MAX_OPERATIONS = 1e10
 """Rounds times the square of the clients above which nothing is computed: it takes minutes."""
 
+MAX_CLIENTS = 3_000
+"""Clients above which nothing is computed: several matrices have the square of it."""
+
+MAX_ROUNDS = 10_000
+"""Sums above which nothing is computed: findings have a number for each."""
+
 MAX_NAMES = 5
 """Clients of a group that are named."""
 
@@ -80,7 +86,8 @@ def read_sums(participation: Participation) -> SumsReading | None:
     """
     took_part = participation.took_part
     rounds, clients = took_part.shape
-    if rounds * clients**2 > MAX_OPERATIONS:
+    is_too_large = rounds > MAX_ROUNDS or clients > MAX_CLIENTS
+    if is_too_large or rounds * clients**2 > MAX_OPERATIONS:
         return None
     counts = solve_example_counts(participation)
     weights = _weights(participation, counts)
@@ -188,6 +195,7 @@ def _group_sentence(reading: SumsReading) -> str:
 
 
 TOO_LARGE = (
-    "What the sums reveal of single clients was not computed: there are too many clients and "
-    "rounds (rounds times the square of the clients is above 10,000,000,000)."
+    "What the sums reveal of single clients was not computed: there are more than "
+    f"{MAX_CLIENTS:,} clients or {MAX_ROUNDS:,} rounds, or rounds times the square of the "
+    f"clients is above {MAX_OPERATIONS:,.0f}."
 )
