@@ -1,0 +1,1 @@
+"""Attacks on this question, one per file."""

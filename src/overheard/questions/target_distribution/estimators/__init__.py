@@ -1,0 +1,1 @@
+"""Estimators that attacks on the distribution of numbers share."""

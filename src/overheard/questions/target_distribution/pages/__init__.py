@@ -1,0 +1,1 @@
+"""Report pages on the distribution of numbers to predict."""
