@@ -282,7 +282,8 @@ def numbers() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_data_without_classes_get_attacks_on_single_records():
     written = write_first_plan(FirstPlanRequest(data=f"{__name__}:numbers"), HERE)
-    assert written.attacks == ("whitened_membership", "lira_pooled", "loss_membership")
+    on_records = ("whitened_membership", "lira_pooled", "loss_membership")
+    assert written.attacks == (*on_records, "target_regression")
     assert "auxiliary_per_class" not in written.text
     assert 'split = "iid"' in written.text
     assert written.plan.training.recipe.loss == "squared_error"

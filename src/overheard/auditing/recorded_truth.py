@@ -12,8 +12,9 @@ from torch import Tensor
 from overheard.archive.layout import truth_path
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
+from overheard.core.facts import Facts
 from overheard.core.messages import Aggregate, DistilledSet, MissingReply, Update
-from overheard.core.parties import SERVER, Party, client, is_shadow_device
+from overheard.core.parties import COHORT, SERVER, Party, client, is_shadow_device
 from overheard.core.transcript import Transcript
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.core.true_facts.record_owners import (
@@ -23,6 +24,7 @@ from overheard.core.true_facts.record_owners import (
 )
 from overheard.core.true_facts.shifts import Shifts
 from overheard.core.truth import ByRound, GroundTruth
+from overheard.data.listed_records import ListedRecords
 from overheard.data.partition.data_partition import DataPartition
 from overheard.federation.digest import examples_digest
 from overheard.plans.registries import true_fact_kinds
@@ -46,8 +48,11 @@ def read_recorded_truth(
     planned_parties: Collection[Party] = (),
     other_parties: Collection[Party] | None = None,
     planned_rounds: int | None = None,
+    listed: ListedRecords | None = None,
 ) -> GroundTruth | None:
     """Read and check `truth.json`; return None if there is no such file.
+
+    A list of candidate records says which of them are members, with or without the file.
 
     Canaries of clients that the file does not name are set aside, since it is unknown whether
     these clients trained on them.
@@ -64,27 +69,32 @@ def read_recorded_truth(
             None = these are all of its messages.
         planned_rounds: the number of rounds of the run, which may have stopped before; None =
             unknown.
+        listed: candidate records that the owner of the recording lists; None = no list.
 
     Raises:
         TranscriptError: if an update has no counts, or an entry is impossible, or is about a
             client or round that is not in the run.
 
     """
+    parties = tuple(sorted({*transcript.parties(), *planned_parties, *(other_parties or ())}))
     if not has_truth(recording):
-        return None
+        if listed is None:
+            return None
+        return _with_listed(GroundTruth(Facts()), listed, truth_path(recording), parties)
     truth, path = read_truth(recording, true_fact_kinds()), truth_path(recording)
     stated = truth.facts.get(LabelCounts) or LabelCounts({})
     counts = _counts_of_senders(stated, transcript)
     if stated.counts:
         truth = truth.having(LabelCounts(counts))
         _refuse_incomplete_counts(path, transcript, counts, classes)
-    parties = tuple(sorted({*transcript.parties(), *planned_parties, *(other_parties or ())}))
     last = max((one.round for one in transcript.messages), default=0)
     last = max(last, planned_rounds or 0)
     _refuse_unknown_counts(path, transcript, parties, counts)
     if other_parties is None:
         _refuse_unknown_rounds(path, counts, truth.accuracy, last)
     _refuse_unknown_parties(path, parties, counts, truth)
+    if listed is not None:
+        return _with_listed(truth, listed, path, parties)
     owners, candidates = truth.facts.get(RecordOwners), partition.candidates
     if candidates is None or owners is None or not owners.members:
         return truth
@@ -113,6 +123,24 @@ def read_recorded_truth(
         unclaimed.remove(drawn)
     excluded = frozenset[int]().union(*(held for held, _ in unclaimed))
     return truth.having(replace(owners, excluded=excluded))
+
+
+def _with_listed(
+    truth: GroundTruth, listed: ListedRecords, path: Path, parties: Collection[Party]
+) -> GroundTruth:
+    """Return the ground truth with the members that the owner of the recording lists."""
+    if truth.facts.get(RecordOwners) is not None:
+        raise TranscriptError(
+            f"{path}: states members of canaries, and the plan lists other records: leave one "
+            "out"
+        )
+    unknown = sorted({*listed.members} - {*parties, COHORT})
+    if unknown:
+        raise TranscriptError(
+            f"the list of candidate records names {_some(unknown)} as owners, but the parties "
+            f"of the run are {_some(sorted(parties))}: use the names of its clients"
+        )
+    return truth.having(RecordOwners(listed.members))
 
 
 def compare_counts(truth: GroundTruth, transcript: Transcript) -> tuple[str, ...]:

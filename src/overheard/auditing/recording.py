@@ -188,7 +188,9 @@ class CheckedRecording:
         differing = tuple[str, ...]()
         if self.manifest.data and truth is not None:  # a run that Overheard simulated
             differing = compare_labels(truth, self.partition)
-        return replace(run, notes=(*match.notes, *differing))
+        difference = run.record.record_difference
+        listed = () if difference is None else (difference.sentence(),)
+        return replace(run, notes=(*match.notes, *differing, *listed))
 
     def open_proven_run(self) -> AuditedRun:
         """Open the recorded run and check its messages; raise as `open_run` does."""
@@ -258,6 +260,7 @@ class CheckedRecording:
             planned_parties=tuple(map(Party, self.manifest.parties)),
             other_parties=parties,
             planned_rounds=self.manifest.rounds,
+            listed=self.audit_inputs.dataset.listed,
         )
 
     def resolve(
@@ -513,11 +516,16 @@ def _check_partition(
     partition = audit_inputs.partition(plan.seeds[0])
     if manifest.data:
         _refuse_other_run(recording, manifest, audit_inputs, partition)
-    elif partition.candidates is not None and partition.canary_odds is None:
+    elif (
+        partition.candidates is not None
+        and partition.canary_odds is None
+        and audit_inputs.dataset.listed is None
+    ):
         raise PlanError(
             f"{recording}: was not simulated by Overheard, so the members among the records of "
             "data.candidates are unknown: use canaries, which `overheard canaries` draws "
-            "before a run, or remove data.candidates"
+            "before a run, list records whose owners you know (candidates of data.source), or "
+            "remove data.candidates"
         )
     return partition
 

@@ -14,6 +14,7 @@ from overheard.archive.requested_rounds import RequestedRounds
 from overheard.archive.run_time import read_run_time
 from overheard.auditing.client_accounting import with_equal_accounts
 from overheard.auditing.doctor_evidence import arm_evidence, find_criticisms
+from overheard.auditing.judging.record_difference import measure_record_difference
 from overheard.auditing.observed_run import ObservedRun
 from overheard.core.accounting.accountant import AccountedMechanism, account_mechanism
 from overheard.core.defense import Defense, RunParameters
@@ -136,6 +137,9 @@ def complete_run_record(
 
     """
     lost = find_lost_replies(observed.messages)
+    difference = None
+    if dataset.listed is not None:
+        difference = measure_record_difference(dataset.listed, dataset.task)
     return replace(
         run,
         missing=sum(len(one.rounds) for one in lost if not one.is_unrecorded),
@@ -151,7 +155,10 @@ def complete_run_record(
         record_labels=()
         if partition.candidates is None
         else tuple(partition.candidates.labels.tolist()),
-        record_exchange=record_exchange(plan.data.split, dataset, partition),
+        record_exchange=record_exchange(plan.data.split, dataset, partition)
+        if difference is None or not difference.is_small
+        else "same label",
+        record_difference=difference,
         utility=UTILITIES[dataset.task.kind],
         clients=len(
             {

@@ -66,6 +66,15 @@ ReadOption = Annotated[
     ),
 ]
 
+CandidatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--candidates",
+        help="Records whose membership is asked: a file like that of --data, with a column "
+        "or an array `owner` (a client, or none) or `member` (1 or 0).",
+    ),
+]
+
 
 def init(
     file: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("plan.toml"),
@@ -77,6 +86,7 @@ def init(
     user: UserOption = None,
     model: ModelOption = None,
     read: ReadOption = None,
+    candidates: CandidatesOption = None,
     _trust_store: TrustStoreOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
@@ -98,6 +108,7 @@ def init(
     Examples:
       overheard init --from-recording recording --flower .
       overheard init --from-recording recording --flower . --data spare.csv --label y
+      overheard init --flower . --data spare.npz --candidates records.npz
       overheard init study.toml --data cases.parquet --label diagnosis --user ward
 
     """  # noqa: D301 - a backspace tells click to keep the lines
@@ -127,6 +138,7 @@ def init(
         user,
         model,
         tuple(read or ()),
+        candidates,
     )
     written = write_first_plan(request, Resources())
     if force:

@@ -15,6 +15,7 @@ from overheard.core.examples import Examples
 from overheard.core.known_facts.token_words import TokenWords, words_of_task
 from overheard.core.settings import Settings
 from overheard.core.task import Task
+from overheard.data.listed_records import ListedRecords
 
 NO_ATTRIBUTES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
@@ -75,6 +76,7 @@ class Dataset:
         background: public examples of the same task, from nobody in the training or test part.
         token_words: the words of the tokens, where inputs are texts; None = what the task says.
         reading: how the data were read, if they are custom data.
+        listed: candidate records that the owner of a recording lists; None = no list.
 
     """
 
@@ -90,6 +92,7 @@ class Dataset:
     background: Examples | None = None
     token_words: TokenWords | None = None
     reading: DataReading = DataReading()
+    listed: ListedRecords | None = None
 
     def __post_init__(self) -> None:
         """Refuse examples that do not fit the task, and fields that do not fit the examples."""
@@ -97,6 +100,8 @@ class Dataset:
             _check_examples(part, examples, self.task)
         if self.background is not None:
             _check_examples("background", self.background, self.task)
+        if self.listed is not None:
+            _check_examples("listed", self.listed.records, self.task)
         if self.token_words is not None and self.token_words.tokens != self.task.vocabulary:
             raise ValueError(
                 f"token_words has {self.token_words.tokens} tokens, but the task has "

@@ -31,6 +31,9 @@ def _parts(dataset: Dataset) -> Iterator[bytes | memoryview]:
         yield from _of_tensor(tensor)
     attributes = sorted((name, tuple(one)) for name, one in dataset.attributes.items())
     yield _of_text(repr((dataset.task, dataset.user_names, attributes)))
+    if dataset.listed is not None:
+        yield from _of_examples(dataset.listed.records)
+        yield _of_text(repr(sorted(dataset.listed.members.items())))
     words = dataset.token_words
     yield _of_text(repr((words, () if words is None else words.words)))
 

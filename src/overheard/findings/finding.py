@@ -22,6 +22,7 @@ from overheard.findings.refusal_kind import RefusalKind
 from overheard.findings.threat_verdict import TargetKind
 from overheard.findings.traffic import Traffic
 from overheard.participation.sums_reading import SumsReading
+from overheard.statistics.estimate import Estimate
 
 MAX_TIES = 5
 """Most tied candidates that a table lists; of more it gives the number."""
@@ -279,6 +280,50 @@ class ArmDefense:
     clients: ClientAccounts | None = None
 
 
+LARGEST_DIFFERENCE = 0.55
+"""The largest AUC of a classifier that sees listed records alone, at which they are judged."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordDifference:
+    """How well a classifier that sees the records alone tells members from outsiders.
+
+    Args:
+        auc: its AUC on records that it did not learn from, with an interval over records; None
+            = there are too few records.
+        members: number of members.
+        outsiders: number of outsiders.
+
+    """
+
+    auc: Estimate | None
+    members: int
+    outsiders: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether members and outsiders are enough alike to judge attacks by them."""
+        return self.auc is not None and self.auc.mean <= LARGEST_DIFFERENCE
+
+    def sentence(self) -> str:
+        """Return the AUC in words, without a full stop."""
+        if self.auc is None:
+            return (
+                f"{self.members} members and {self.outsiders} outsiders are listed, too few to "
+                "tell whether they differ by themselves"
+            )
+        interval = (
+            ""
+            if self.auc.low is None or self.auc.high is None
+            else f" (95 % interval {self.auc.low:.2f} to {self.auc.high:.2f})"
+        )
+        return (
+            "a classifier that sees the listed records alone, and not the run, tells members "
+            f"from outsiders with an AUC of {self.auc.mean:.2f}{interval}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ArmRun:
     """One simulated or recorded run.
@@ -305,6 +350,8 @@ class ArmRun:
         has_truth: whether the ground truth is known, so that claims can be scored.
         record_labels: the label of each candidate record.
         record_exchange: which candidate records might as well have had another owner.
+        record_difference: how far listed candidate records differ by themselves; None = they
+            were drawn.
         control: how its examples are drawn; see `Cell`.
         control_number: its number among the controls of its kind; see `Cell`.
         in_clear: what its messages contain besides weights; () = nothing. It is () for a
@@ -349,3 +396,4 @@ class ArmRun:
     canary_scores: tuple[CanaryScores, ...] = ()
     criticisms: tuple[RunCriticism, ...] = ()
     sums: SumsReading | None = None
+    record_difference: RecordDifference | None = None

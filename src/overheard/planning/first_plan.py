@@ -35,6 +35,7 @@ from overheard.planning.app_networks import importable_from
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.layers_at_home import LayersAtHome
 from overheard.planning.linear_layer import recorded_linear_layer
+from overheard.planning.listed_candidates import membership_threats, with_candidates
 from overheard.planning.network_fit import NetworkFit, fit_network, with_outputs_of_head
 from overheard.planning.outlook import planned_audit
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
@@ -61,6 +62,9 @@ RECORDED_ATTACKS = ("shift",)
 
 SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
 """The attack that gains most, as far as it runs in a minute."""
+
+NUMBERS_ATTACK = "target_regression"
+"""The attack on the distribution of numbers to predict."""
 
 ATTACKS_WITHOUT_CLASSES = ("whitened_membership", "lira_pooled", "loss_membership")
 """Attacks that take seconds, on single records, for data without classes."""
@@ -108,6 +112,7 @@ class FirstPlanRequest:
         user: the column of the users in a table; None = unknown.
         model: "package.module:name" of a function or class; None = not given.
         read: settings of how the data are read, each a line of TOML.
+        candidates: a file with records whose membership is asked; None = none.
 
     """
 
@@ -118,6 +123,7 @@ class FirstPlanRequest:
     user: str | None = None
     model: str | None = None
     read: tuple[str, ...] = ()
+    candidates: str | None = None
 
 
 @final
@@ -169,15 +175,18 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
 def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     request = _with_outputs_of_head(request)
     source = with_task_of_labels(_data_source(request), request.recording, request.read)
+    source = with_candidates(source, request.recording, request.candidates)
     dataset = source.load(resources.data)
     facts = _plan_facts(request, source, dataset)
     facts = _with_fitting_sizes(facts, dataset, request, resources)
     # Without the number of clients behind a mean update, none can be simulated.
     is_number_known = facts.clients > 0
-    is_simulated = facts.is_model_known and dataset.task.has_classes and is_number_known
+    is_simulated = facts.is_model_known and is_number_known and request.data is not None
+    simulating = SIMULATING_ATTACK if dataset.task.has_classes else NUMBERS_ATTACK
     threats = (
-        ThreatText(facts.first_attacks),
-        *((ThreatText((SIMULATING_ATTACK,), virtual=250),) if is_simulated else ()),
+        *((ThreatText(facts.first_attacks),) if facts.first_attacks else ()),
+        *membership_threats(dataset),
+        *((ThreatText((simulating,), virtual=250),) if is_simulated else ()),
     )
     facts = replace(facts, threats=threats)
     audit_inputs = _inputs(facts, resources)
@@ -188,7 +197,8 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         raise PlanError(
             "no attack can run with what is known: give labelled examples that no client holds "
             "(--data FILE --label COLUMN), and the network if the recording does not state it "
-            "(--model package.module:Class, or --flower FOLDER). "
+            "(--model package.module:Class, or --flower FOLDER). Records of which you know "
+            "whether a client trained on them (--candidates FILE) add attacks on membership. "
             + proposal
             + "".join(f"{note}. " for note in _notes(facts))
             + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
@@ -355,7 +365,11 @@ def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset)
     defenses = () if recording is None else _recorded_defenses(recording)
     recipe = None if recording is None else recording.manifest.recipe
     rounds = app.rounds or ROUNDS if recording is None else recording.rounds
-    first = FIRST_ATTACKS if dataset.task.has_classes else ATTACKS_WITHOUT_CLASSES
+    first: tuple[str, ...] = (
+        FIRST_ATTACKS if dataset.task.has_classes else ATTACKS_WITHOUT_CLASSES
+    )
+    if dataset.listed is not None and not dataset.task.has_classes:
+        first = ()  # The listed records have a threat of their own.
     attacks = first if recording is None else (*first, *RECORDED_ATTACKS)
     reads_updates = recording is None or recording.reads_updates
     return PlanFacts(

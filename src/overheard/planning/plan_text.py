@@ -40,11 +40,13 @@ class ThreatText:
     Args:
         attacks: names or inline tables of TOML.
         virtual: number of virtual clients; None = the attacks simulate none.
+        is_about_cohort: whether claims are about all clients, as owners of records are unknown.
 
     """
 
     attacks: tuple[str, ...]
     virtual: int | None = None
+    is_about_cohort: bool = False
 
 
 @final
@@ -308,6 +310,9 @@ def _threats(facts: PlanFacts) -> Iterator[str]:
             yield 'about = "cohort"'
         elif facts.is_about_cohort:
             yield "# No update of a single client can be read, so the claims are about all."
+            yield 'about = "cohort"'
+        elif threat.is_about_cohort:
+            yield "# The list says which records are members, but not of which client."
             yield 'about = "cohort"'
         if not number:
             yield "# What the attacker knows. Attacks that need more are refused."

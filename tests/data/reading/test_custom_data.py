@@ -287,7 +287,7 @@ def with_missing_value() -> np.ndarray:
         ({"y": Y}, "no array 'x_train'"),
         ({"x": X, "y": Y[:-1]}, "one label each"),
         ({"x": X, "y": Y * 2 - 1}, "between 0 and"),
-        ({"x": X, "y": Y * 1j}, "must be a label per example"),
+        ({"x": X, "y": Y[:, None, None]}, "must be a label per example"),
         ({"x": X, "y": np.full(20, np.nan)}, "without NaN"),
         ({"x": X, "y": WORDS.reshape(10, 2).repeat(2, 0)}, "names in 2 columns"),
         ({"x_train": X, "y_train": Y / 1, "x_test": X, "y_test": Y / 2}, "0 and 1 alone"),

@@ -71,6 +71,9 @@ class Own(DataSource):
             or 0.
         tokenizer: "package.module:function" that takes a text and returns its token ids, or
             takes nothing and returns a tokenizer. It is run. Omitted: the data have token ids.
+        candidates: a file of the same kind with records whose membership in a recorded run is
+            asked: x and y, or the same columns, and `owner` (a client, or none) or `member` (1
+            or 0). Omitted: no list.
 
     """
 
@@ -94,6 +97,7 @@ class Own(DataSource):
     token_ids: Positive | None = None
     padding: NotNegative | None = None
     tokenizer: OutsideName | None = None
+    candidates: OutsideName | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
@@ -118,6 +122,7 @@ class Own(DataSource):
             attributes=self.attributes,
             task=self.task,
             more_labels=self.more_labels,
+            listed=self.candidates,
             table=TableSettings(
                 1 if self.header_lines is None else self.header_lines,
                 self.spellings,

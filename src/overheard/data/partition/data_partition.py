@@ -56,8 +56,9 @@ class DataPartition:
         run_users: the users behind the clients and what the attacker knows of them; None =
             not requested.
         background: public examples of users who take no part; None = there are none.
-        candidates: candidate records for membership inference.
-        members: by client, the positions in `candidates` of those that it holds from round 0.
+        candidates: candidate records for membership inference, drawn or listed.
+        members: by client, the positions in `candidates` of those that it holds from round 0;
+            listed ones of unknown owners are under `COHORT`.
         canary_odds: with canaries, the expected number per client for each held-out one; None
             = candidates are no canaries.
         offered: by client, the positions of the canaries that a fair coin gave to it or held
@@ -160,8 +161,9 @@ def draw_partition(
     candidate_set, client_rows = _draw_candidates(
         dataset, reserved, candidates, client_rows, free, contents.is_unique, seed
     )
-    later = seed.child("exchanges")
-    timeline = draw_timeline(dataset, users, client_rows, free, schedule, later, shares)
+    timeline = draw_timeline(
+        dataset, users, client_rows, free, schedule, seed.child("exchanges"), shares
+    )
     shadows = () if run_users is None else run_users.shadow_rows
     return DataPartition(
         timeline.pool,
@@ -171,12 +173,21 @@ def draw_partition(
         timeline.shifts,
         run_users,
         public,
-        None if candidate_set is None else dataset.train.take(candidate_set.rows),
-        _by_client(() if candidate_set is None else candidate_set.members),
+        *_candidate_records(dataset, candidate_set),
         None if candidates is None else candidates.canary_odds,
         timeline.drawn_from,
         _by_client(() if candidate_set is None else candidate_set.offered),
     )
+
+
+def _candidate_records(
+    dataset: Dataset, drawn: CandidateSet | None
+) -> tuple[Examples | None, Mapping[Party, tuple[int, ...]]]:
+    """Return the drawn or listed candidate records, and their places by client."""
+    if drawn is not None:
+        return dataset.train.take(drawn.rows), _by_client(drawn.members)
+    listed = dataset.listed
+    return (None, {}) if listed is None else (listed.records, listed.members)
 
 
 def _by_client(places: tuple[tuple[int, ...], ...]) -> Mapping[Party, tuple[int, ...]]:
@@ -251,6 +262,15 @@ def _check_settings(
         raise PlanError(
             "data: a partition needs 1 client or more and sizes of 1 example or more, smallest "
             f"first, got {clients} clients of sizes {(smallest, largest)}"
+        )
+    if dataset.listed is not None and (split_settings is not None or candidates is not None):
+        raise PlanError(
+            "data.source.candidates lists records of a recorded run: leave out "
+            + (
+                "data.candidates"
+                if split_settings is None
+                else "it, or data.split and examples"
+            )
         )
     if test is not None and not 1 <= test <= len(dataset.test):
         raise PlanError(

@@ -15,6 +15,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
+from overheard.data.listed_records import MEMBER, OWNER, ListedRecords, members_of_cells
 from overheard.data.reading.array_labels import (
     class_cells,
     kind_of_array,
@@ -164,7 +165,11 @@ MAX_CLASSES = 1000
 
 
 def load_arrays(
-    path: Path, seed: Seed, scale: Scale = "standardised", task: TaskKind = "classification"
+    path: Path,
+    seed: Seed,
+    scale: Scale = "standardised",
+    task: TaskKind = "classification",
+    listed: Path | None = None,
 ) -> Dataset:
     """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
@@ -183,6 +188,9 @@ def load_arrays(
     - `"times_train"`: the time of each, as numbers or ISO dates.
     - `"records_train"`: the number or name of the record from which each was cut.
 
+    Candidate records are the arrays `x`, `y`, and `owner` or `member` of another file, see
+    `data.listed_records`. They are put on the same scale.
+
     Without a test part, a fifth of each label is held out, with users a fifth of each user's
     examples; with records, a fifth of the records, each with all its examples.
 
@@ -196,8 +204,6 @@ def load_arrays(
     _check_inputs(path, f"x{part}", inputs, labels)
     kind = kind_of_array(path, f"y{part}", labels, task)
     rows = None if kind == "classification" else number_rows(path, f"y{part}", labels)
-    if rows is None:
-        labels = class_cells(path, f"y{part}", labels)
     classes = _find_outputs(path, f"y{part}", labels, names, kind)
     numbers = classes.numbers(path, f"y{part}", labels)
     provenance = read_provenance(path, part, names, len(inputs))
@@ -206,8 +212,6 @@ def load_arrays(
         _check_inputs(path, "x_test", test_inputs, test_labels)
         if test_inputs.shape[1:] != inputs.shape[1:] or test_inputs.dtype != inputs.dtype:
             raise DataError(f"{path}: 'x_train' and 'x_test' must have one type and shape")
-        if rows is None:
-            test_labels = class_cells(path, "y_test", test_labels)
         test_numbers = classes.numbers(path, "y_test", test_labels)
         test_rows = None if rows is None else number_rows(path, "y_test", test_labels)
         _check_rows(path, rows, test_rows)
@@ -228,6 +232,11 @@ def load_arrays(
     dataset = _rescale(
         path, inputs, numbers, test_inputs, test_numbers, names_of_classes, scale
     )
+    found = None
+    if listed is not None:
+        found = _read_listed(
+            listed, (inputs, numbers, rows), classes, moved, names_of_classes, scale
+        )
     if rows is not None and test_rows is not None:
         real_task = replace(dataset.task, class_names=classes.names, kind=kind)
         dataset = _with_rows(dataset, rows, test_rows, real_task)
@@ -238,6 +247,65 @@ def load_arrays(
         times=provenance.times,
         records=provenance.records,
         reading=DataReading((), SCALE_WORDS[scale], notes),
+        listed=found,
+    )
+
+
+def _read_listed(
+    path: Path,
+    train: tuple[
+        Shaped[np.ndarray, "examples ..."], Int64[np.ndarray, " examples"], Tensor | None
+    ],
+    outputs: "_Classes | _Outputs",
+    moved: tuple[int, int] | None,
+    names: tuple[str, ...],
+    scale: Scale,
+) -> ListedRecords:
+    """Read listed records, on the scale of the training part.
+
+    Args:
+        path: the file.
+        train: the training part: inputs with channels in their place, the numbers of the
+            classes, and the rows of labels of a task without classes.
+        outputs: what labels stand for.
+        moved: how the axis of the channels is moved.
+        names: names of the classes.
+        scale: how numbers become inputs.
+
+    Raises:
+        DataError: if they have another form than the data, or nothing says whose they are.
+
+    """
+    arrays = list_arrays(path)
+    column = next((one for one in (OWNER, MEMBER) if one in arrays), None)
+    if not {"x", "y"} <= arrays or column is None:
+        raise DataError(
+            f"{path}: candidate records need the arrays x and y as the data have them, and "
+            f"{OWNER!r} (the client, or 'none') or {MEMBER!r} (1 or 0) of each"
+        )
+    inputs, labels = read_array(path, "x"), read_array(path, "y")
+    _check_inputs(path, "x", inputs, labels)
+    train_inputs, numbers, rows = train
+    inputs = inputs if moved is None else np.moveaxis(inputs, *moved)
+    are_bytes = [one.dtype == np.uint8 for one in (inputs, train_inputs)]
+    if inputs.shape[1:] != train_inputs.shape[1:] or are_bytes[0] != are_bytes[1]:
+        raise DataError(
+            f"{path}: 'x' is {inputs.dtype} of shape {inputs.shape[1:]} each, but the data are "
+            f"{train_inputs.dtype} of {train_inputs.shape[1:]}: give records in the same form"
+        )
+    read = outputs.numbers(path, "y", labels)
+    records = _rescale(path, train_inputs, numbers, inputs, read, names, scale).test
+    if rows is not None:
+        own_rows = number_rows(path, "y", labels)
+        _check_rows(path, rows, own_rows)
+        records = without_classes(records.inputs, own_rows)
+    cells = read_array(path, column)
+    if cells.shape != inputs.shape[:1] or cells.dtype.kind not in "Ubiuf":
+        raise DataError(
+            f"{path}: {column!r} must have one cell for each of {len(inputs)} records"
+        )
+    return ListedRecords(
+        records, members_of_cells(path, column, list(map(str, cells.tolist())))
     )
 
 
@@ -312,6 +380,7 @@ class _Classes:
             DataError: if a label stands for no class.
 
         """
+        labels = class_cells(path, name, labels)
         is_known = np.isin(labels, self.values)
         if not is_known.all():
             raise DataError(
@@ -331,7 +400,7 @@ def _find_outputs(
 ) -> "_Classes | _Outputs":
     """Return the classes, or the names of the outputs of a task without classes."""
     if kind == "classification":
-        return _find_classes(path, name, labels, arrays)
+        return _find_classes(path, name, class_cells(path, name, labels), arrays)
     count = 1 if labels.ndim == 1 else labels.shape[1]
     names = output_names(kind, count)
     if "class_names" in arrays:
@@ -448,3 +517,28 @@ def _rescale(
             ) from error
         parts.append(Examples(torch.from_numpy(scaled), torch.from_numpy(numbers)))
     return Dataset(parts[0], parts[1], Task(tuple(real.shape[1:]), class_names))
+
+
+def with_listed_arrays(dataset: Dataset, path: Path) -> Dataset:
+    """Return a function's data with the candidate records in a file, which are as they are.
+
+    Raises:
+        DataError: if they have another form than the data.
+
+    """
+    task, train = dataset.task, dataset.train
+    if task.vocabulary is not None:
+        raise DataError(f"{path}: candidate records of texts come from a table: name one")
+    outputs: _Classes | _Outputs = _Outputs(task.class_names)
+    rows = train.float_labels
+    if rows is None:
+        outputs = _Classes(task.class_names, np.arange(task.classes))
+    listed = _read_listed(
+        path,
+        (train.inputs.numpy(), train.labels.numpy(), rows),
+        outputs,
+        None,
+        task.class_names if rows is None else NO_CLASSES,
+        "as_written",
+    )
+    return replace(dataset, listed=listed)

@@ -15,7 +15,11 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
-from overheard.data.reading.custom_arrays import load_arrays, note_empty_classes
+from overheard.data.reading.custom_arrays import (
+    load_arrays,
+    note_empty_classes,
+    with_listed_arrays,
+)
 from overheard.data.reading.custom_table import TableColumns, TableSettings, load_table
 from overheard.data.reading.float_labels import (
     float_label_rows,
@@ -37,6 +41,7 @@ def load_custom_data(
     attributes: tuple[str, ...] = (),
     task: TaskKind = "classification",
     more_labels: tuple[str, ...] = (),
+    listed: str | None = None,
     table: TableSettings = TableSettings(),  # noqa: B008 - a value that never changes
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
 ) -> Dataset:
@@ -58,6 +63,8 @@ def load_custom_data(
             their labels: one whole number per example, a row of 0 and 1, or real numbers.
             Arrays of whole numbers may be numbers to predict: "regression".
         more_labels: further columns of labels, unless the task is classification.
+        listed: a file of the same kind with candidate records; of a function's data, an `.npz`
+            whose inputs are taken as they are. None = no list.
         table: how a table is read; of arrays, the scale alone.
         seed: chooses the fifth that is held out if the data have no test part.
 
@@ -77,6 +84,7 @@ def load_custom_data(
             f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
             "function shows the task by the form of its labels"
         )
+    candidates = None if listed is None else _listed_path(listed, reference)
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
         if not path.is_file():
@@ -85,15 +93,27 @@ def load_custom_data(
                 f"{Path.cwd()}"
             )
         if path.suffix == ".npz":
-            return load_arrays(path, seed, table.inputs.scale, task)
+            return load_arrays(path, seed, table.inputs.scale, task, candidates)
         columns = TableColumns(label, user, text, time, attributes, task, more_labels)
-        return load_table(path, columns, table, seed)
+        return load_table(path, columns, table, seed, candidates)
     if REFERENCE.fullmatch(reference):
-        return _call(reference, seed)
+        dataset = _call(reference, seed)
+        return dataset if candidates is None else with_listed_arrays(dataset, candidates)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
         "file, or a function as 'package.module:function'"
     )
+
+
+def _listed_path(listed: str, reference: str) -> Path:
+    """Return the path of a file with candidate records, which is of the kind of the data."""
+    path, is_table = Path(listed), reference.endswith(TABLE_SUFFIXES)
+    if not listed.endswith(TABLE_SUFFIXES if is_table else (".npz",)):
+        kind = "a table, as the data are" if is_table else "an .npz with x, y and owner"
+        raise DataError(f"candidate records: {listed} must be {kind}")
+    if not path.is_file():
+        raise DataError(f"there is no file {listed}: correct the path of the candidate records")
+    return path
 
 
 def _call(reference: str, seed: Seed) -> Dataset:

@@ -1,6 +1,7 @@
 """A loader of the user's own table."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, final
@@ -13,10 +14,12 @@ from torch import Tensor
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
 from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import NO_ATTRIBUTES, DataReading, Dataset, ReadColumn
 from overheard.data.holdout import hold_out_fifth
+from overheard.data.listed_records import MEMBER, OWNER, ListedRecords, members_of_cells
 from overheard.data.reading.arrays import checked_names
 from overheard.data.reading.attributes import values_of_users
 from overheard.data.reading.custom_arrays import MAX_CLASSES
@@ -40,6 +43,7 @@ from overheard.data.reading.tables import CategoricalColumn
 from overheard.data.reading.text_table import (
     TextColumn,
     TextTable,
+    append_texts,
     odd_texts,
     read_text_table,
 )
@@ -119,7 +123,11 @@ class TableColumns:
 
 
 def load_table(
-    path: Path, columns: TableColumns, settings: TableSettings, seed: Seed
+    path: Path,
+    columns: TableColumns,
+    settings: TableSettings,
+    seed: Seed,
+    listed: Path | None = None,
 ) -> Dataset:
     """Load the data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
 
@@ -127,23 +135,18 @@ def load_table(
     named as written. Classes are numbered in the order of their names. Missing numbers are
     replaced by the training mean of their column.
     Times become ranks.
+    Candidate records are rows of another table with the same columns and a column `owner` or
+    `member`, see `data.listed_records`. They are put on the same scale.
 
     Raises:
         DataError: if a column is missing or cannot be used.
 
     """
     table = read_text_table(path, settings.header_lines)
-    special = columns.special_columns()
-    table.require(path, special)
-    if len(set(special)) != len(special):
-        raise DataError(
-            f"{path}: label, user, text, time and attributes must be different columns"
-        )
-    if columns.attributes and columns.user is None:
-        raise DataError(
-            f"{path}: {', '.join(columns.attributes)} are attributes of users: name the column "
-            "of the users as user"
-        )
+    count, members = table.rows, None
+    if listed is not None:
+        table, members = _with_listed(table, listed, columns, settings, path)
+    _check_special_columns(path, table, columns)
     labels = _read_labels(path, table, columns, settings)
     users = None
     if columns.user is not None:
@@ -152,15 +155,21 @@ def load_table(
     times = None
     if columns.time is not None:
         times = rank_times(path, columns.time, _time_cells(table.columns[columns.time]))
-    test = hold_out_fifth(labels.classes, None if users is None else users.numbers, seed, path)
+    test = hold_out_fifth(
+        labels.classes[:count], None if users is None else users.numbers[:count], seed, path
+    )
+    # Listed records do not count for scales and categories, just as those of the test part.
+    is_listed = torch.arange(table.rows) >= count
+    test = torch.cat((test, is_listed[count:]))
+    is_test = test & ~is_listed
     inputs = _read_inputs(path, table, columns, settings, labels.classes, test)
     notes = [*table.notes, *labels.notes]
     for column in (*(() if users is None else (users,)), *attributes.values()):
         notes += column.notes
     notes += inputs.notes
     return Dataset(
-        labels.examples(path, inputs.inputs[~test], test, is_test=False),
-        labels.examples(path, inputs.inputs[test], test, is_test=True),
+        labels.examples(path, inputs.inputs, ~test, test),
+        labels.examples(path, inputs.inputs, is_test, test),
         Task(
             tuple(inputs.inputs.shape[1:]),
             labels.names,
@@ -177,7 +186,58 @@ def load_table(
             "" if inputs.words is not None else SCALE_WORDS[settings.inputs.scale],
             tuple(notes),
         ),
+        listed=None
+        if members is None
+        else ListedRecords(labels.examples(path, inputs.inputs, is_listed, test), members),
     )
+
+
+def _check_special_columns(path: Path, table: TextTable, columns: TableColumns) -> None:
+    special = columns.special_columns()
+    table.require(path, special)
+    if len(set(special)) != len(special):
+        raise DataError(
+            f"{path}: label, user, text, time and attributes must be different columns"
+        )
+    if columns.attributes and columns.user is None:
+        raise DataError(
+            f"{path}: {', '.join(columns.attributes)} are attributes of users: name the column "
+            "of the users as user"
+        )
+
+
+def _with_listed(
+    table: TextTable, path: Path, columns: TableColumns, settings: TableSettings, data: Path
+) -> tuple[TextTable, Mapping[Party, tuple[int, ...]]]:
+    """Return the table with the rows of another one at its end, and whose records those are.
+
+    Columns that are no inputs of the table alone, such as one that counts its rows, are left
+    out.
+
+    Raises:
+        DataError: if the other table lacks a column, or nothing says whose its records are.
+
+    """
+    other = read_text_table(path, settings.header_lines)
+    column = next((one for one in (OWNER, MEMBER) if one in other.columns), None)
+    if column is None:
+        raise DataError(
+            f"{path}: has no column {OWNER!r} (the client of a record, or none) or {MEMBER!r} "
+            "(1 or 0): add one of them"
+        )
+    special = (*columns.special_columns(), *settings.inputs.left_out)
+    kept = {name: one for name, one in table.columns.items() if name in special}
+    if columns.text is None:
+        found = find_inputs(data, table, columns.special_columns(), settings.inputs)
+        kept |= {one.name: table.columns[one.name] for one in found.columns}
+    other.require(path, tuple(kept))
+    members = members_of_cells(path, column, other.columns[column].cells())
+    joined = {
+        name: append_texts(one, other.columns[name])
+        for name, one in table.columns.items()
+        if name in kept
+    }
+    return replace(table, columns=joined, rows=table.rows + other.rows), members
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,26 +334,24 @@ class _Labels:
     def examples(
         self,
         path: Path,
-        inputs: Shaped[Tensor, "part ..."],
+        inputs: Shaped[Tensor, "examples ..."],
+        part: Bool[Tensor, " examples"],
         test: Bool[Tensor, " examples"],
-        *,
-        is_test: bool,
     ) -> Examples:
-        """Return the examples of the training or of the test part, of which inputs are given.
+        """Return the examples of a part; numbers are standardised by those not in the test.
 
         Raises:
             DataError: if all numbers of the training part are the same.
 
         """
-        part = test if is_test else ~test
         if self.rows is None:
-            return Examples(inputs, self.classes[part])
+            return Examples(inputs[part], self.classes[part])
         try:
             is_real = self.task == "regression"
             rows = standardise_numbers(self.rows, test) if is_real else self.rows
         except ValueError as error:
             raise DataError(f"{path}: {error}: name another column of labels") from error
-        return without_classes(inputs, rows[part])
+        return without_classes(inputs[part], rows[part])
 
 
 def _read_labels(

@@ -380,6 +380,17 @@ def merge_texts(column: TextColumn, replacements: list[str]) -> TextColumn:
     return TextColumn(moved[column.codes], tuple(place))
 
 
+def append_texts(column: TextColumn, other: TextColumn) -> TextColumn:
+    """Return a column with the cells of another one at its end."""
+    number_of = {text: number for number, text in enumerate(column.texts)}
+    for text in other.texts:
+        number_of.setdefault(text, len(number_of))
+    codes = np.array([number_of[text] for text in other.texts], np.int64)[other.codes]
+    return TextColumn(
+        np.concatenate((column.codes, codes)), tuple(number_of), column.is_category
+    )
+
+
 def odd_texts(
     column: TextColumn, is_odd: Bool[np.ndarray, " texts"], limit: int
 ) -> Iterator[str]:

@@ -31,6 +31,12 @@ TAKE_CANARIES = (
 )
 
 
+DRAW_CANARIES = (
+    "So an attack may separate them without any memory of a record: draw canaries before the "
+    "next run (`overheard canaries`), which are members by chance alone"
+)
+
+
 def re_pair_owners(
     findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
 ) -> RePairedFits:
@@ -56,6 +62,10 @@ def re_pair_owners(
         for number, members in by_run.items()
         if number in records
     ]
+    for run in records.values():
+        difference = run.record_difference
+        if difference is not None and not difference.is_small:
+            return no_test(f"{difference.sentence()}. {DRAW_CANARIES}")
     if len(tables) < len(by_run) or any(table.exchange == "none" for table in tables):
         return no_test(TAKE_CANARIES)
     sums = np.sum(

@@ -1,0 +1,77 @@
+"""Candidate records that the owner of a recording lists: members and outsiders."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from overheard.core.errors import DataError
+from overheard.core.examples import Examples
+from overheard.core.parties import COHORT, Party
+
+OWNER, MEMBER = "owner", "member"
+"""Columns or arrays that name the owner of a record, or only say whether there is one."""
+
+OUTSIDER = frozenset({"", "-", "-1", "none", "nobody", "outsider"})
+"""Names of nobody, in small letters."""
+
+TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedRecords:
+    """Records whose membership is asked, as the owner of a recording lists them.
+
+    Args:
+        records: the records, in the form of the data.
+        members: by client, the indices of its records; those of unknown owners are under
+            `COHORT`. All others are of nobody.
+
+    """
+
+    records: Examples
+    members: Mapping[Party, tuple[int, ...]]
+
+    @property
+    def are_owners_known(self) -> bool:
+        """Whether each member has a known owner."""
+        return COHORT not in self.members
+
+
+def members_of_cells(
+    path: Path, name: str, cells: Sequence[str]
+) -> Mapping[Party, tuple[int, ...]]:
+    """Return the indices of members by client, as the cells of a column tell them.
+
+    Args:
+        path: the file, for messages.
+        name: `OWNER`: a client, such as "client/3" or 3, or nobody ("none", -1, or empty).
+            `MEMBER`: 1 for a record that some client trained on, 0 for others.
+        cells: a text for each record.
+
+    Raises:
+        DataError: if a cell is neither, or if there are no members or no outsiders.
+
+    """
+    found = defaultdict[Party, list[int]](list)
+    for row, cell in enumerate(cells):
+        text = cell.strip()
+        if name == MEMBER:
+            if text.lower() not in TRUE | FALSE:
+                raise DataError(
+                    f"{path}: {name!r} must be 1 (a member) or 0, but one is {text[:40]!r}"
+                )
+            if text.lower() in TRUE:
+                found[COHORT].append(row)
+        elif text.lower() not in OUTSIDER:
+            party = f"client/{text}" if text.isascii() and text.isdigit() else text
+            found[Party(party)].append(row)
+    members = sum(map(len, found.values()))
+    if not 0 < members < len(cells):
+        raise DataError(
+            f"{path}: lists {members} members and {len(cells) - members} outsiders by its "
+            f"{name!r}: list both. An outsider is a record that no client trained on"
+        )
+    return {party: tuple(rows) for party, rows in found.items()}

@@ -1,0 +1,188 @@
+"""Candidate records that the owner of a recording lists, from the file to the verdict."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from overheard.auditing.inputs import Resources
+from overheard.auditing.judging.record_difference import measure_record_difference
+from overheard.auditing.run import audit
+from overheard.core.errors import DataError, PlanError
+from overheard.core.examples import without_classes
+from overheard.core.messages import Broadcast, Update
+from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.seeds import Seed
+from overheard.core.task import Task
+from overheard.data.datasets.custom import Own
+from overheard.data.listed_records import ListedRecords, members_of_cells
+from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.recorders.async_writer import AsyncWriter
+from overheard.recorders.run_info import RunInfo
+
+HERE = Resources(device="cpu", workers=1)
+CLIENTS, EACH, INPUTS = 3, 50, 70
+
+
+class Line(nn.Module):
+    """A linear regression, without an axis of its own for the output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(INPUTS, 1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return a number for each example."""
+        outputs: Tensor = self.line(inputs).squeeze(1)
+        return outputs
+
+
+def draw(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw examples whose numbers are noise, so that a model can only memorise them."""
+    draws = np.random.default_rng(seed)
+    return draws.normal(size=(count, INPUTS)), draws.normal(size=count)
+
+
+def recorded(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Record two rounds of linear regressions; return the examples of all clients in order."""
+    inputs, numbers = draw(CLIENTS * EACH, 0)
+    x, y = torch.from_numpy(inputs).float(), torch.from_numpy(numbers).float()
+    parties = [client(number) for number in range(CLIENTS)]
+    weights = {"line.weight": torch.zeros(1, INPUTS), "line.bias": torch.zeros(1)}
+    writer = AsyncWriter(folder, RunInfo("flower"))
+    for _ in range(2):
+        writer.begin_round([SERVER])
+        writer.write(SERVER, frozenset(parties), lambda w=weights: Broadcast(dict(w)))
+        deltas = []
+        for number, party in enumerate(parties):
+            rows = slice(number * EACH, (number + 1) * EACH)
+            local = {name: one.clone() for name, one in weights.items()}
+            for _ in range(20):
+                error = (x[rows] @ local["line.weight"].T + local["line.bias"])[:, 0] - y[rows]
+                local["line.weight"] -= 0.03 * 2 * (error[:, None] * x[rows]).mean(0)
+                local["line.bias"] -= 0.03 * 2 * error.mean()
+            deltas.append({name: local[name] - weights[name] for name in weights})
+            writer.write(party, frozenset({SERVER}), lambda d=deltas[-1]: Update(d, EACH))
+        weights = {
+            name: one + torch.stack([delta[name] for delta in deltas]).mean(0)
+            for name, one in weights.items()
+        }
+        writer.commit()
+    writer.begin_round([SERVER])
+    writer.write(SERVER, frozenset(parties), lambda w=weights: Broadcast(dict(w)))
+    writer.commit()
+    writer.close()
+    return inputs, numbers
+
+
+def request(tmp_path: Path, *, moved: float, column: str) -> FirstPlanRequest:
+    """Write spare data and a list of all examples of clients and of as many outsiders."""
+    inputs, numbers = recorded(tmp_path / "recording")
+    spare, others = draw(300, 1), draw(CLIENTS * EACH, 2)
+    np.savez(tmp_path / "spare.npz", x=spare[0], y=spare[1])
+    owners = [str(row // EACH) for row in range(CLIENTS * EACH)] + ["none"] * CLIENTS * EACH
+    cells = owners if column == "owner" else [str(int(one != "none")) for one in owners]
+    np.savez(
+        tmp_path / "records.npz",
+        x=np.concatenate((inputs, others[0] + moved)),
+        y=np.concatenate((numbers, others[1])),
+        **{column: np.array(cells)},
+    )
+    return FirstPlanRequest(
+        read_recorded_facts(tmp_path / "recording"),
+        data=str(tmp_path / "spare.npz"),
+        model=f"{__name__}:Line",
+        candidates=str(tmp_path / "records.npz"),
+        read=("scale = 'as_written'",),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("moved", "column"), [(0.0, "owner"), (3.0, "owner"), (0.0, "member")])
+def test_listed_records_are_asked_and_judged_if_they_are_alike(
+    tmp_path: Path, moved: float, column: str
+) -> None:
+    written = write_first_plan(request(tmp_path, moved=moved, column=column), HERE)
+    assert "loss_membership" in written.attacks
+    recording = tmp_path / "recording"
+    found = audit(written.plan, tmp_path / "out", recording=recording, resources=HERE)
+    (result,) = [
+        one
+        for arm in found.arm_results
+        for one in arm.threat_results
+        if one.question == "membership"
+    ]
+    assert result.target_kind == ("cohort" if column == "member" else "clients")
+    auc = {
+        one.headline_row.attack: one.headline_row.value.mean for one in result.attack_results
+    }
+    if moved:
+        assert result.verdict == "not enough to judge"
+        assert "tells members from outsiders with an AUC of 1.00" in result.judgement.why
+        assert "overheard canaries" in result.judgement.why
+    else:
+        # 50 examples with 70 inputs: each is fitted by its client, and none of the others is.
+        # The mean of three clients remembers less.
+        is_cohort = column == "member"
+        assert max(auc.values()) > (0.53 if is_cohort else 0.6)
+        assert result.verdict == "leaks" or (is_cohort and result.verdict == "inconclusive")
+    assert "tells members from outsiders" in found.subject
+
+
+def test_a_list_in_a_table_is_on_the_scale_of_the_data(tmp_path: Path) -> None:
+    spare = "\n".join(
+        f"{number % 25 + 20},{'ab'[number % 2]},{number % 2}" for number in range(50)
+    )
+    (tmp_path / "spare.csv").write_text(f"age,ward,label\n{spare}")
+    (tmp_path / "records.csv").write_text("label,ward,age,owner\n1,a,20,client/0\n0,b,40,\n")
+    source = Own(str(tmp_path / "spare.csv"), candidates=str(tmp_path / "records.csv"))
+    dataset = source.load(None)
+    assert len(dataset.train) + len(dataset.test) == 50
+    assert dataset.listed is not None
+    assert dataset.listed.members == {client(0): (0,)}
+    records = dataset.listed.records
+    assert records.labels.tolist() == [1, 0]
+    age, ward_a, ward_b = records.inputs.T.tolist()
+    assert (ward_a, ward_b) == ([1, 0], [0, 1])
+    plain = Own(str(tmp_path / "spare.csv")).load(None)
+    assert torch.equal(plain.train.inputs, dataset.train.inputs), "the list changes no scale"
+    # Both ages are on the line of the training examples: 20 years are 20 steps of one year.
+    years = plain.train.inputs[:, 0].sort().values
+    step = (years[-1] - years[0]) / 24
+    assert age[1] - age[0] == pytest.approx(20 * float(step), rel=0.05)
+
+
+def test_owners_are_named_by_clients_or_numbers() -> None:
+    path = Path("records.csv")
+    owners = members_of_cells(path, "owner", ["0", "client/1", "", "None", "0"])
+    assert owners == {client(0): (0, 4), client(1): (1,)}
+    assert members_of_cells(path, "member", ["1", "0", "true"]) == {COHORT: (0, 2)}
+    with pytest.raises(DataError, match="lists 2 members and 0 outsiders"):
+        members_of_cells(path, "owner", ["0", "1"])
+    with pytest.raises(DataError, match="must be 1"):
+        members_of_cells(path, "member", ["1", "maybe"])
+
+
+def test_a_classifier_of_records_alone_finds_what_differs() -> None:
+    task = Task((2,), ("days",), kind="regression")
+    draws = torch.randn(80, 2, generator=Seed(0).generator())
+    numbers = draws.sum(1, keepdim=True)
+    members = {COHORT: tuple(range(40))}
+    alike = ListedRecords(without_classes(draws, numbers), members)
+    shift = torch.cat((torch.zeros(40, 1), torch.full((40, 1), 3.0)))
+    labelled = ListedRecords(without_classes(draws, numbers + shift), members)
+    assert (measure_record_difference(labelled, task).auc or alike).mean > 0.9
+    few = ListedRecords(without_classes(draws[:9], numbers[:9]), {COHORT: (0, 1)})
+    found = measure_record_difference(few, task)
+    assert found.auc is None
+    assert not found.is_small
+    assert "too few" in found.sentence()
+
+
+def test_a_list_is_for_recordings(tmp_path: Path) -> None:
+    wrong = FirstPlanRequest(candidates="records.npz")
+    with pytest.raises(PlanError, match="records of a recorded run"):
+        write_first_plan(wrong, HERE)
