@@ -96,7 +96,13 @@ def test_what_a_recipe_cannot_state_is_told(call: str, what: str):
 
 
 @pytest.mark.parametrize(
-    "call", ["optim.Adam(p, betas=(0.9, 0.999), eps=1e-8)", "optim.SGD(p, nesterov=False)"]
+    "call",
+    [
+        "optim.Adam(p, betas=(0.9, 0.999), eps=1e-8)",
+        "optim.SGD(p, nesterov=False)",
+        "optim.Adam([p for p in net.parameters() if p.requires_grad])",
+        "optim.Adam(filter(lambda p: p.requires_grad, net.parameters()))",
+    ],
 )
 def test_defaults_that_are_written_out_change_nothing(call: str):
     assert not read(task=f"from torch import optim\n{call}\n").beyond

@@ -65,3 +65,32 @@ def test_refuses_an_app_with_too_much_code_to_parse(tmp_path: Path):
         (tmp_path / "mine" / f"part{number}.py").write_text("#" * 100_000)
     with pytest.raises(PlanError, match=r"the source code takes .* --max-unpacked 5GB"):
         read_flower_app(tmp_path)
+
+
+BUILDERS = """
+from torch import nn
+def get_model(run_config): return nn.Linear(int(run_config["width"]), 2)
+def build_net(width, dropout=0.1): ...
+def load_base():
+    return AutoModel.from_pretrained("base")
+def get_tokenizer(): return AutoTokenizer.from_pretrained("base")
+def encode(text): ...
+def test(model, loader): ...
+class Net:
+    def get_model(self): ...
+"""
+
+
+def test_finds_functions_that_build_networks_with_what_they_take(tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT + "width = 8\nlora.rank = 4\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "task.py").write_text(BUILDERS)
+    app = read_flower_app(tmp_path)
+    assert app.networks == tuple(
+        f"mine.task:{name}" for name in ("get_model", "build_net", "load_base")
+    )
+    whole, single, alone = (model.arguments for model in app.models())
+    assert dict(whole or ())["lora.rank"] == 4
+    assert single == (("width", 8),)
+    assert alone is None
+    assert app.encoders == ("mine.task:get_tokenizer", "mine.task:encode")

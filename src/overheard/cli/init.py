@@ -46,6 +46,17 @@ SpareDataOption = Annotated[
         "in an .npz, or 'package.module:function', which is run: name only code you trust.",
     ),
 ]
+TextOption = Annotated[
+    str | None, typer.Option("--text", help="Column of the texts to learn from, in a table.")
+]
+TokenizerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="What makes token ids of a text, if the network has a vocabulary of its own: "
+        "'package.module:function', such as the app's. It is run.",
+    ),
+]
 ModelOption = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +95,8 @@ def init(
     data: SpareDataOption = None,
     label: LabelOption = "label",
     user: UserOption = None,
+    text: TextOption = None,
+    tokenizer: TokenizerOption = None,
     model: ModelOption = None,
     read: ReadOption = None,
     candidates: CandidatesOption = None,
@@ -139,6 +152,8 @@ def init(
         model,
         tuple(read or ()),
         candidates,
+        text,
+        tokenizer,
     )
     written = write_first_plan(request, Resources())
     if force:

@@ -33,7 +33,7 @@ def importable_from(folder: Path | None) -> Iterator[None]:
 
 
 def network_difference(
-    reference: str,
+    model: Own,
     task: Task,
     recording: RecordedFacts,
     algorithm: Algorithm,
@@ -45,17 +45,16 @@ def network_difference(
     from outside of the folder, nothing is imported.
 
     Args:
-        reference: "package.module:Class".
+        model: the class or function of the network, with its arguments.
         task: the task for which it is built.
         recording: the recording.
         algorithm: the algorithm of the run, which may keep tensors at home.
         folder: where its module must lie; None = anywhere.
 
     """
-    elsewhere = "" if folder is None else other_place(reference, folder)
+    elsewhere = "" if folder is None else other_place(model.reference, folder)
     if elsewhere:
         return elsewhere
-    model = Own(reference)
     try:
         network = model.build(task)
         if not trainable_parameters(network):

@@ -403,7 +403,7 @@ class _OptimizerCall:
         call = self.call
         if any(one.arg is None for one in call.keywords):
             yield f"arguments of {self.kind} that are not written out"
-        if call.args and isinstance(call.args[0], ast.List | ast.ListComp):
+        if call.args and _is_groups(call.args[0]):
             yield f"groups of parameters of {self.kind}"
         for argument, node in self._given(signature).items():
             if argument in _KEYS or argument in _WITHOUT_EFFECT:
@@ -420,6 +420,13 @@ class _OptimizerCall:
         positional = zip(signature.arguments, self.call.args[1:], strict=False)
         named = {one.arg: one.value for one in self.call.keywords if one.arg is not None}
         return dict(positional) | named
+
+
+def _is_groups(parameters: ast.expr) -> bool:
+    """Return whether an optimizer gets groups; all that need a gradient are one group."""
+    if isinstance(parameters, ast.ListComp):
+        return not isinstance(parameters.elt, ast.Name)
+    return isinstance(parameters, ast.List)
 
 
 def _optimizer_settings(

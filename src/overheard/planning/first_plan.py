@@ -46,7 +46,9 @@ from overheard.planning.recorded_plugins import (
     proposed_network,
     toml_value,
 )
+from overheard.planning.shown_task import ShownTask, show_task
 from overheard.planning.task_guess import loss_of_task, with_task_of_labels
+from overheard.planning.text_source import with_tokens
 from overheard.planning.training_facts import TrainingFacts, read_training_facts
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, parse_plan
@@ -56,6 +58,9 @@ from overheard.plans.strict_model import parse_toml as parse_table
 
 FIRST_ATTACKS = ("mean_softmax", "bias_inversion", "decaf", "llg", "ilrg")
 """Attacks on label shares that take seconds."""
+
+WORD_ATTACKS = ("embedding_rows", "combined_rows")
+"""Attacks on the words of texts, which take seconds."""
 
 RECORDED_ATTACKS = ("shift",)
 """Attacks that also run on a recording of which nothing else is known."""
@@ -113,6 +118,9 @@ class FirstPlanRequest:
         model: "package.module:name" of a function or class; None = not given.
         read: settings of how the data are read, each a line of TOML.
         candidates: a file with records whose membership is asked; None = none.
+        text: the column of the texts in a table; None = none given.
+        tokenizer: "package.module:function" that makes token ids of a text; None = none given.
+        shown: what the network shows of its task; None = not known.
 
     """
 
@@ -124,6 +132,9 @@ class FirstPlanRequest:
     model: str | None = None
     read: tuple[str, ...] = ()
     candidates: str | None = None
+    text: str | None = None
+    tokenizer: str | None = None
+    shown: ShownTask | None = None
 
 
 @final
@@ -173,7 +184,7 @@ def write_first_plan(request: FirstPlanRequest, resources: Resources) -> FirstPl
 
 
 def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
-    request = _with_outputs_of_head(request)
+    request = _with_shown_task(_with_outputs_of_head(request))
     source = with_task_of_labels(_data_source(request), request.recording, request.read)
     source = with_candidates(source, request.recording, request.candidates)
     dataset = source.load(resources.data)
@@ -237,12 +248,22 @@ def _with_outputs_of_head(request: FirstPlanRequest) -> FirstPlanRequest:
     return replace(request, recording=with_outputs_of_head(request.recording, networks, folder))
 
 
-def _networks(request: FirstPlanRequest) -> tuple[tuple[str, ...], Path | None]:
+def _with_shown_task(request: FirstPlanRequest) -> FirstPlanRequest:
+    """Return the request with what the network of the recording shows of its task."""
+    if request.recording is None:
+        return request
+    return replace(
+        request,
+        shown=show_task(_networks(request)[0], request.recording, _networks(request)[1]),
+    )
+
+
+def _networks(request: FirstPlanRequest) -> tuple[tuple[OwnModel, ...], Path | None]:
     """Return the networks that may be that of a recording, and where they must lie."""
     if request.model is not None:
-        return (request.model,), None
+        return (_given_model(request.model),), None
     app = request.app or FlowerApp()
-    return app.networks, app.folder
+    return app.models(), app.folder
 
 
 def _refuse_contradiction(recording: RecordedFacts | None) -> None:
@@ -308,10 +329,14 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
         if is_table:
             kind = "classification" if recording is None else recording.task_kind
             own = OwnData(request.data, request.label, request.user, task=kind)
+        own = with_tokens(own, request.shown, request.text, request.tokenizer, request.app)
         return _with_settings(own, request.read) if request.read else own
     if recording is None:
         return Digits()
     task = recording.manifest.task
+    if task is None and request.shown is not None:
+        shown = request.shown
+        return NoExamples(shown.output_names, shown.shape, shown.vocabulary, shown.kind)
     if task is None:
         kind = recording.task_kind
         # A classifier with one output tells two classes apart.
@@ -368,6 +393,8 @@ def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset)
     first: tuple[str, ...] = (
         FIRST_ATTACKS if dataset.task.has_classes else ATTACKS_WITHOUT_CLASSES
     )
+    if dataset.task.vocabulary is not None:
+        first = (*first, *WORD_ATTACKS)
     if dataset.listed is not None and not dataset.task.has_classes:
         first = ()  # The listed records have a threat of their own.
     attacks = first if recording is None else (*first, *RECORDED_ATTACKS)
@@ -439,7 +466,7 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     recording, app = request.recording, request.app or FlowerApp()
     if request.model is not None:
         given = _given_model(request.model)
-        at_home = None if recording is None else _fit(request.model, dataset, request).at_home
+        at_home = None if recording is None else _fit(given, dataset, request).at_home
         return _ChosenModel(given, "as given", at_home=at_home)
     stated = None if recording is None else parse_model(recording.manifest.model)
     if stated is not None:
@@ -447,9 +474,9 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     if recording is None:
         return _choose_simulated_model(app, dataset)
     fits = dict[str, NetworkFit]()
-    for reference in app.networks:
-        fits[reference] = _fit(reference, dataset, request)
-        if fits[reference].is_whole:
+    for model in app.models():
+        fits[model.reference] = _fit(model, dataset, request)
+        if fits[model.reference].is_whole:
             break
     others = {reference: fit.difference for reference, fit in fits.items() if fit.difference}
     fitting = [reference for reference in fits if reference not in others]
@@ -457,7 +484,7 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
         # A network with all of its tensors comes before one of which layers are missing.
         chosen = next((one for one in fitting if fits[one].is_whole), fitting[0])
         return _ChosenModel(
-            OwnModel(chosen),
+            OwnModel(chosen, app.arguments.get(chosen)),
             "the network of the Flower app with the same tensors",
             is_of_app=True,
             others=MappingProxyType(others),
@@ -476,9 +503,7 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
 def _choose_simulated_model(app: FlowerApp, dataset: Dataset) -> _ChosenModel:
     """Return the one network of the app, or else a small one."""
     if len(app.networks) == 1:
-        return _ChosenModel(
-            OwnModel(app.networks[0]), "the one network of the Flower app", True
-        )
+        return _ChosenModel(app.models()[0], "the one network of the Flower app", True)
     default: Model = TextBag() if dataset.task.vocabulary is not None else Mlp()
     several = dict.fromkeys(app.networks, "the app has several: name one by --model")
     return _ChosenModel(
@@ -488,16 +513,16 @@ def _choose_simulated_model(app: FlowerApp, dataset: Dataset) -> _ChosenModel:
     )
 
 
-def _fit(reference: str, dataset: Dataset, request: FirstPlanRequest) -> NetworkFit:
+def _fit(model: OwnModel, dataset: Dataset, request: FirstPlanRequest) -> NetworkFit:
     """Return whether a network fits the recording, whole or without layers at home."""
     recording = request.recording
     assert recording is not None
     stated = _recorded_algorithm(recording, _recorded_defenses(recording))
     _, folder = _networks(request)
-    return fit_network(reference, dataset.task, recording, stated, folder)
+    return fit_network(model, dataset.task, recording, stated, folder)
 
 
-def _given_model(reference: str) -> Model:
+def _given_model(reference: str) -> OwnModel:
     try:
         return OwnModel(reference)
     except ValueError as error:

@@ -14,6 +14,9 @@ from overheard.core.errors import PlanError
 from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
+from overheard.learning.custom_networks.builder_arguments import Argument
+from overheard.learning.models.custom import Own
+from overheard.planning.app_builders import find_builders, find_encoders
 from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
 
 MOST_FILES = 1000
@@ -28,6 +31,8 @@ MOST_ROUNDS = 2**31
 LONGEST_NAME = 255
 """The most letters of a name of a file, and so of a package."""
 
+NO_ARGUMENTS: Mapping[str, tuple[Argument, ...]] = MappingProxyType({})
+
 NO_CONFIG: Mapping[str, object] = MappingProxyType({})
 
 
@@ -37,7 +42,10 @@ class FlowerApp:
     """What the files of a Flower app say.
 
     Args:
-        networks: reference to each class of torch modules, such as "app.task:Net".
+        networks: reference to each class of torch modules, such as "app.task:Net", and then to
+            each function that builds one, such as "app.task:get_model".
+        arguments: by reference, what it takes from the configuration.
+        encoders: references to functions whose names say that they tokenise texts.
         config: the configuration of its pyproject.toml, with dotted names.
         training: what its source code tells of its clients' training.
         folder: its folder; None = there is no app.
@@ -45,9 +53,15 @@ class FlowerApp:
     """
 
     networks: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[Argument, ...]] = field(default_factory=lambda: NO_ARGUMENTS)
+    encoders: tuple[str, ...] = ()
     config: Mapping[str, object] = field(default_factory=lambda: NO_CONFIG)
     training: AppTraining = field(default_factory=AppTraining)
     folder: Path | None = None
+
+    def models(self) -> tuple[Own, ...]:
+        """Return the networks as models of a plan, with their arguments."""
+        return tuple(Own(one, self.arguments.get(one)) for one in self.networks)
 
     @property
     def rounds(self) -> int | None:
@@ -83,9 +97,14 @@ def read_flower_app(folder: Path) -> FlowerApp:
     files = tuple(_read_files(folder, _package(server)))
     others = tuple(_read_files(folder, _package(client))) if client != server else ()
     by_module = {one.module: one for one in (*files, *others)}
+    flat = MappingProxyType(dict(_flatten(config, "")) if isinstance(config, dict) else {})
+    builders = dict(find_builders(files, flat))
+    classes = tuple(_find_networks(files))
     return FlowerApp(
-        tuple(_find_networks(files)),
-        MappingProxyType(dict(_flatten(config, "")) if isinstance(config, dict) else {}),
+        (*classes, *(one for one in builders if one not in classes)),
+        MappingProxyType({one: given for one, given in builders.items() if given}),
+        find_encoders(files),
+        flat,
         read_app_training(tuple(by_module.values())),
         folder,
     )

@@ -43,7 +43,7 @@ class NetworkFit:
 
 
 def fit_network(
-    reference: str,
+    model: Own,
     task: Task,
     recording: RecordedFacts,
     stated: Algorithm | None,
@@ -52,23 +52,23 @@ def fit_network(
     """Compare a network with a recording; it is imported and built, which runs its code.
 
     Args:
-        reference: "package.module:Class".
+        model: the class or function of the network, with its arguments.
         task: the task for which it is built.
         recording: the recording.
         stated: the algorithm that the recording states; None = unknown.
         folder: where its module must lie; None = anywhere.
 
     """
-    difference = network_difference(reference, task, recording, stated or FedAvg(), folder)
+    difference = network_difference(model, task, recording, stated or FedAvg(), folder)
     if not difference and not _never_sent(recording):
         return NetworkFit("")
-    found = _layers_at_home(reference, task, recording, stated, folder)
+    found = _layers_at_home(model, task, recording, stated, folder)
     if found is None or not (found.usual or difference):
         return NetworkFit(difference)
     if not found.usual:
         return NetworkFit(
             f"no message has {found.missing}. If each client trains them at home, set "
-            f"model = {plan_value(Own(reference))} and "
+            f"model = {plan_value(model)} and "
             f"algorithm = {plan_value(found.algorithm)} in the plan. If nobody trains them, "
             "give them requires_grad = False in the network"
         )
@@ -77,12 +77,12 @@ def fit_network(
             f"no message has {found.missing}, so that clients keep them, and the recording "
             f"states the algorithm {stated.name}. A plan cannot state both"
         )
-    other = network_difference(reference, task, recording, found.algorithm, folder)
+    other = network_difference(model, task, recording, found.algorithm, folder)
     return NetworkFit(other, None if other else found)
 
 
 def with_outputs_of_head(
-    recording: RecordedFacts, references: Sequence[str], folder: Path | None
+    recording: RecordedFacts, models: Sequence[Own], folder: Path | None
 ) -> RecordedFacts:
     """Return the facts with the number of outputs of a network whose last layer is missing.
 
@@ -90,32 +90,32 @@ def with_outputs_of_head(
 
     Args:
         recording: the facts.
-        references: networks that may be that of the run, which are imported and built.
+        models: networks that may be that of the run, which are imported and built.
         folder: where their modules must lie; None = anywhere.
 
     """
     if recording.manifest.task is not None:
         return recording
     names = output_names("classification", max(2, recording.outputs))
-    for reference in references:
-        found = _layers_at_home(reference, Task((1,), names), recording, None, folder)
+    for model in models:
+        found = _layers_at_home(model, Task((1,), names), recording, None, folder)
         if found is not None and found.has_head and found.usual:
             return replace(recording, head_outputs=found.outputs)
     return recording
 
 
 def _layers_at_home(
-    reference: str,
+    model: Own,
     task: Task,
     recording: RecordedFacts,
     stated: Algorithm | None,
     folder: Path | None,
 ) -> LayersAtHome | None:
-    if folder is not None and other_place(reference, folder):
+    if folder is not None and other_place(model.reference, folder):
         return None
     mean = stated.mean if isinstance(stated, FedAvg) else "examples"
     try:
-        network: nn.Module = Own(reference).build_for_any(task)
+        network: nn.Module = model.build_for_any(task)
         return find_layers_at_home(network, _sent_back(recording), mean)
     except (AuditError, ValueError):
         return None

@@ -100,8 +100,8 @@ def test_finds_the_file_of_a_module_and_imports_nothing(folder: Path):
 def test_knows_the_settings_that_only_a_user_may_give():
     given = {(one, outside_settings(one)) for one in (Net, Data, MmAug, Transformer, Mlp)}
     assert given == {
-        (Net, frozenset({"reference"})),
-        (Data, frozenset({"reference"})),
+        (Net, frozenset({"reference", "base"})),
+        (Data, frozenset({"reference", "tokenizer"})),
         (MmAug, frozenset({"extractor"})),
         (Transformer, frozenset({"base"})),
         (Mlp, frozenset()),

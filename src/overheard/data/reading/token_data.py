@@ -258,7 +258,8 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
             raise DataError(
                 f"{path} has the columns {printable_excerpt(', '.join(columns))}, and no "
                 f"{IDS}: tokenise it before you save it, or name a column of texts and what "
-                "tokenises them (--text COLUMN --tokenizer package.module:function)"
+                "tokenises them (--text COLUMN --tokenizer package.module:function). Save "
+                "inputs that are no texts as an .npz with x and y"
             )
         texts = [str(one) for one in columns[column].to_pylist()]
         return _Read(_encode(texts, settings), labels, names)

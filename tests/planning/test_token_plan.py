@@ -1,0 +1,107 @@
+"""A first plan for networks that read texts as token ids."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from torch import Tensor, nn
+
+from overheard.core.errors import PlanError
+from overheard.data.datasets.custom import Own
+from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
+from overheard.planning.flower_app import FlowerApp
+from overheard.planning.recorded_facts import read_recorded_facts
+from tests.planning.test_first_plan import HERE, single_output
+
+TOKENS = 6
+IDS = np.random.default_rng(0).integers(1, TOKENS, (60, 4))
+
+
+class Classifier(nn.Module):
+    """Words of a text, averaged, and two classes."""
+
+    def __init__(self, run_config: dict[str, int]) -> None:
+        super().__init__()
+        self.words = nn.Embedding(TOKENS, run_config["width"])
+        self.head = nn.Linear(run_config["width"], 2)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return logits."""
+        logits: Tensor = self.head(self.words(tokens).mean(1))
+        return logits
+
+
+class NextWord(nn.Module):
+    """A language model by the word before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(TOKENS, 3)
+        self.head = nn.Linear(3, TOKENS)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return logits of each place."""
+        logits: Tensor = self.head(self.words(tokens))
+        return logits
+
+
+def encode(text: str) -> list[int]:
+    """Return a token for each word."""
+    return [1 + len(word) % (TOKENS - 1) for word in text.split()]
+
+
+def planned(folder: Path, network: str, outputs: int, **request: object) -> FirstPlan:
+    """Return the first plan for a recording of a network of this module."""
+    shapes = {"words.weight": (TOKENS, 3), "head.weight": (outputs, 3), "head.bias": (outputs,)}
+    recording = read_recorded_facts(single_output(folder / "recording", shapes))
+    reference = f"{__name__}:{network}"
+    app = FlowerApp((reference,), {reference: (("width", 3),)}, (f"{__name__}:encode",))
+    given = FirstPlanRequest(recording, app, **request)  # type: ignore[arg-type]
+    return write_first_plan(given, HERE)
+
+
+def test_a_network_with_an_embedding_reads_tokens(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "Classifier", 2).plan
+    task = plan.data.source.load(None).task
+    assert (task.vocabulary, task.classes) == (TOKENS, 2)
+
+
+def test_whole_numbers_are_token_ids_of_such_a_network(tmp_path: Path) -> None:
+    np.savez(tmp_path / "spare.npz", x=IDS, y=np.arange(60) % 2)
+    written = planned(tmp_path, "Classifier", 2, data=str(tmp_path / "spare.npz"))
+    assert isinstance(written.plan.data.source, Own)
+    assert written.plan.data.source.token_ids == TOKENS
+    assert {"embedding_rows", "mean_softmax"} <= set(written.attacks)
+    # What the builder takes from the configuration is in the plan.
+    assert '["width", 3]' in written.text
+
+
+def test_texts_of_a_table_need_the_encoder_of_the_app(tmp_path: Path) -> None:
+    path = tmp_path / "spare.csv"
+    texts = (" ".join("a" * word for word in row) for row in IDS.tolist())
+    rows = [f"{text},{'xy'[number % 2]}" for number, text in enumerate(texts)]
+    path.write_text("\n".join(["post,board", *rows]))
+    with pytest.raises(PlanError) as refused:
+        planned(tmp_path / "first", "Classifier", 2, data=str(path), label="board")
+    mend = f"--text COLUMN --tokenizer {__name__}:encode"
+    assert mend in str(refused.value)
+
+    written = planned(
+        tmp_path / "second",
+        "Classifier",
+        2,
+        data=str(path),
+        label="board",
+        text="post",
+        tokenizer=f"{__name__}:encode",
+    )
+    assert "embedding_rows" in written.attacks
+
+
+def test_a_language_model_has_no_label_shares(tmp_path: Path) -> None:
+    np.savez(tmp_path / "spare.npz", x=IDS)
+    written = planned(tmp_path, "NextWord", TOKENS, data=str(tmp_path / "spare.npz"))
+    assert written.plan.training.recipe.loss == "next_token"
+    assert written.plan.data.source.load(None).task.kind == "language_modeling"
+    assert "embedding_rows" in written.attacks
+    assert not {"decaf", "mean_softmax"} & set(written.attacks)
