@@ -55,7 +55,11 @@ def planned(folder: Path, network: str, outputs: int, **request: object) -> Firs
     shapes = {"words.weight": (TOKENS, 3), "head.weight": (outputs, 3), "head.bias": (outputs,)}
     recording = read_recorded_facts(single_output(folder / "recording", shapes))
     reference = f"{__name__}:{network}"
-    app = FlowerApp((reference,), {reference: (("width", 3),)}, (f"{__name__}:encode",))
+    app = FlowerApp(
+        (reference,),
+        arguments={reference: (("width", 3),)},
+        encoders=(f"{__name__}:encode",),
+    )
     given = FirstPlanRequest(recording, app, **request)  # type: ignore[arg-type]
     return write_first_plan(given, HERE)
 

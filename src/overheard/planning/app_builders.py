@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from overheard.learning.custom_networks.builder_arguments import (
+from overheard.core.custom_code.builder_arguments import (
     CONFIGS,
     Argument,
     argument_of,
@@ -32,25 +32,33 @@ def find_builders(
     A function is taken by its name, or if it calls what Hugging Face or PEFT make a network
     with.
     """
-    values = {
-        name: value
-        for name, value in list(config.items())[:MOST_ARGUMENTS]
-        if isinstance(value, bool | int | float | str)
-    }
+    values = _values(config)
     for file in files:
         for node in file.tree.body:
             if isinstance(node, ast.FunctionDef) and _is_builder(node):
                 yield f"{file.module}:{node.name}", _arguments(node, values)
 
 
-def find_encoders(files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """Return references to functions whose names say that they tokenise texts."""
-    return tuple(
-        f"{file.module}:{node.name}"
-        for file in files
-        for node in file.tree.body
-        if isinstance(node, ast.FunctionDef) and ENCODER.fullmatch(node.name)
-    )
+def find_encoders(
+    files: Sequence[SourceFile], config: Mapping[str, object]
+) -> Iterator[tuple[str, tuple[Argument, ...]]]:
+    """Yield functions whose names say that they tokenise texts, with what they take.
+
+    A function that takes a text takes nothing from a configuration.
+    """
+    values = _values(config)
+    for file in files:
+        for node in file.tree.body:
+            if isinstance(node, ast.FunctionDef) and ENCODER.fullmatch(node.name):
+                yield f"{file.module}:{node.name}", _arguments(node, values)
+
+
+def _values(config: Mapping[str, object]) -> dict[str, bool | int | float | str]:
+    return {
+        name: value
+        for name, value in list(config.items())[:MOST_ARGUMENTS]
+        if isinstance(value, bool | int | float | str)
+    }
 
 
 def _is_builder(function: ast.FunctionDef) -> bool:

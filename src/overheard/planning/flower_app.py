@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
+from overheard.core.custom_code.builder_arguments import Argument
 from overheard.core.errors import PlanError
 from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
-from overheard.learning.custom_networks.builder_arguments import Argument
 from overheard.learning.models.custom import Own
 from overheard.planning.app_builders import find_builders, find_encoders
 from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
@@ -44,20 +44,20 @@ class FlowerApp:
     Args:
         networks: reference to each class of torch modules, such as "app.task:Net", and then to
             each function that builds one, such as "app.task:get_model".
-        arguments: by reference, what it takes from the configuration.
-        encoders: references to functions whose names say that they tokenise texts.
         config: the configuration of its pyproject.toml, with dotted names.
         training: what its source code tells of its clients' training.
         folder: its folder; None = there is no app.
+        arguments: by reference, what it takes from the configuration.
+        encoders: references to functions whose names say that they tokenise texts.
 
     """
 
     networks: tuple[str, ...] = ()
-    arguments: Mapping[str, tuple[Argument, ...]] = field(default_factory=lambda: NO_ARGUMENTS)
-    encoders: tuple[str, ...] = ()
     config: Mapping[str, object] = field(default_factory=lambda: NO_CONFIG)
     training: AppTraining = field(default_factory=AppTraining)
     folder: Path | None = None
+    arguments: Mapping[str, tuple[Argument, ...]] = field(default_factory=lambda: NO_ARGUMENTS)
+    encoders: tuple[str, ...] = ()
 
     def models(self) -> tuple[Own, ...]:
         """Return the networks as models of a plan, with their arguments."""
@@ -98,15 +98,15 @@ def read_flower_app(folder: Path) -> FlowerApp:
     others = tuple(_read_files(folder, _package(client))) if client != server else ()
     by_module = {one.module: one for one in (*files, *others)}
     flat = MappingProxyType(dict(_flatten(config, "")) if isinstance(config, dict) else {})
-    builders = dict(find_builders(files, flat))
+    builders, encoders = dict(find_builders(files, flat)), dict(find_encoders(files, flat))
     classes = tuple(_find_networks(files))
     return FlowerApp(
         (*classes, *(one for one in builders if one not in classes)),
-        MappingProxyType({one: given for one, given in builders.items() if given}),
-        find_encoders(files),
         flat,
         read_app_training(tuple(by_module.values())),
         folder,
+        MappingProxyType({one: given for one, given in (builders | encoders).items() if given}),
+        tuple(encoders),
     )
 
 

@@ -29,8 +29,9 @@ def with_tokens(
         PlanError: if the network reads token ids, and nothing makes ids of the table's texts.
 
     """
-    is_table = source.reference.endswith((".csv", ".csv.gz", ".parquet"))
-    source = replace(source, text=text, tokenizer=tokenizer)
+    is_table = source.reference.endswith((".csv", ".csv.gz", ".parquet", ".jsonl"))
+    arguments = None if app is None or tokenizer is None else app.arguments.get(tokenizer)
+    source = replace(source, text=text, tokenizer=tokenizer, arguments=arguments)
     if shown is None or shown.vocabulary is None:
         return source
     if is_table and (text is None or tokenizer is None):

@@ -65,6 +65,24 @@ def test_a_table_without_labels_is_for_a_language_model(tmp_path: Path) -> None:
     assert source.load(None).task.kind == "language_modeling"
 
 
+def short_words(run_config: dict[str, int]) -> object:
+    """Return a tokenizer that reads a few letters of each word."""
+    return lambda text: [min(len(word), run_config["letters"]) for word in text.split()]
+
+
+def test_lines_of_json_are_read_by_a_tokenizer_of_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "spare.jsonl"
+    path.write_text('{"text": "a bcd"}\n{"text": "abcd a"}\n' * 5)
+    source = Own(
+        str(path),
+        token_ids=9,
+        tokenizer=f"{__name__}:short_words",
+        arguments=(("letters", 2),),
+    )
+    assert source.load(None).task.kind == "language_modeling"
+    assert all_rows(source) == [[1, 2]] * 5 + [[2, 1]] * 5
+
+
 def test_token_ids_alone_are_for_a_language_model() -> None:
     data = load_tokens(f"{__name__}:ids_alone", TokenSettings(9))
     assert data.task.kind == "language_modeling"

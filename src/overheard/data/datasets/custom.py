@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import Ge, Le
 
+from overheard.core.custom_code.builder_arguments import Argument
 from overheard.core.custom_code.reference import OutsideName
 from overheard.core.settings import NotNegative, Positive
 from overheard.core.task import TaskKind
@@ -70,7 +71,10 @@ class Own(DataSource):
         padding: the token after the end of a text. Omitted: that where the attention mask is 0,
             or 0.
         tokenizer: "package.module:function" that takes a text and returns its token ids, or
-            takes nothing and returns a tokenizer. It is run. Omitted: the data have token ids.
+            takes nothing, or `arguments`, and returns a tokenizer. It is run. Omitted: the data
+            have token ids.
+        arguments: what the function of `tokenizer` takes, as the arguments of a custom model.
+            Omitted: nothing.
         candidates: a file of the same kind with records whose membership in a recorded run is
             asked: x and y, or the same columns, and `owner` (a client, or none) or `member` (1
             or 0). Omitted: no list.
@@ -97,6 +101,7 @@ class Own(DataSource):
     token_ids: Positive | None = None
     padding: NotNegative | None = None
     tokenizer: OutsideName | None = None
+    arguments: tuple[Argument, ...] | None = None
     candidates: OutsideName | None = None
 
     name: ClassVar[str] = "own"
@@ -108,7 +113,13 @@ class Own(DataSource):
         if is_tokenised or is_arrow_folder(self.reference):
             return load_tokens(
                 self.reference,
-                TokenSettings(self.token_ids, self.padding, self.tokenizer, self.tokens),
+                TokenSettings(
+                    self.token_ids,
+                    self.padding,
+                    self.tokenizer,
+                    self.tokens,
+                    self.arguments or (),
+                ),
                 label=self.label,
                 text=self.text,
                 header_lines=1 if self.header_lines is None else self.header_lines,

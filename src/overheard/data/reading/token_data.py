@@ -1,5 +1,6 @@
 """Texts as token ids of a network's own vocabulary."""
 
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from overheard.archive.excerpt import printable_excerpt
+from overheard.core.custom_code.builder_arguments import Argument, bind_arguments
 from overheard.core.custom_code.failure import describe_failure
 from overheard.core.custom_code.reference import REFERENCE, import_reference
 from overheard.core.errors import DataError
@@ -61,6 +63,7 @@ class TokenSettings(Settings):
         tokenizer: "package.module:function" that makes token ids of a text, or of a list of
             texts; None = the data have token ids.
         length: the most tokens of a text that `tokenizer` makes.
+        arguments: what the function takes to make a tokenizer; () = nothing.
 
     """
 
@@ -68,6 +71,7 @@ class TokenSettings(Settings):
     padding: NotNegative | None = None
     tokenizer: str | None = None
     length: Positive = 40
+    arguments: tuple[Argument, ...] = ()
 
 
 @final
@@ -286,6 +290,8 @@ def _read_table(
 ) -> _Read:
     if not path.is_file():
         raise DataError(f"there is no file {path}: correct the path")
+    if path.suffix == ".jsonl":
+        return _read_lines(path, label, text or "text", settings)
     table = read_text_table(path, header_lines)
     if text is None or settings.tokenizer is None:
         raise DataError(
@@ -300,15 +306,37 @@ def _read_table(
     return _Read(ids, labels.numbers, labels.names)
 
 
+def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> _Read:
+    """Read a file with an object of JSON in each line."""
+    if settings.tokenizer is None:
+        raise DataError(
+            f"{path}: name what makes token ids of its texts (--text COLUMN --tokenizer "
+            "package.module:function)"
+        )
+    content = read_text(path, DataError)
+    try:
+        rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+        ids = _encode([str(row[text]) for row in rows], settings)
+        labels = [row.get(label) for row in rows]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"{path}: each line must be an object of JSON with {text!r} "
+            f"({describe_failure(error)}): correct it, or name the texts by --text"
+        ) from error
+    if None in labels:
+        return _Read(ids, None)
+    names = tuple(sorted(set(map(str, labels))))
+    return _Read(ids, [names.index(str(one)) for one in labels], names)
+
+
 def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
     """Return the token ids of texts, by the user's function or tokenizer."""
     assert settings.tokenizer is not None
     tokenizer: Callable[..., Any] = _import(settings.tokenizer, "tokenizer")
     try:
-        import inspect
-
-        if not isinstance(tokenizer, type) and not inspect.signature(tokenizer).parameters:
-            tokenizer = tokenizer()  # a function that makes the tokenizer
+        if settings.arguments or not inspect.signature(tokenizer).parameters:
+            given = bind_arguments(tokenizer, None, settings.arguments)
+            tokenizer = tokenizer(*given.args, **given.kwargs)
         rows = [_ids_of(tokenizer(one)) for one in texts]
     except Exception as error:
         raise DataError(

@@ -7,12 +7,12 @@ from typing import ClassVar, final
 import torch
 from torch import nn
 
+from overheard.core.custom_code.builder_arguments import Argument, bind_arguments
 from overheard.core.custom_code.failure import describe_failure
 from overheard.core.custom_code.reference import REFERENCE, OutsideName, import_reference
 from overheard.core.errors import PlanError
 from overheard.core.settings import NotNegative
 from overheard.core.task import OUTPUTS_OF, Task
-from overheard.learning.custom_networks.builder_arguments import Argument, bind_arguments
 from overheard.learning.custom_networks.frozen_base import load_frozen
 from overheard.learning.custom_networks.logits_network import LogitsNetwork, as_logits_network
 from overheard.learning.custom_networks.single_output import fit_single_output

@@ -1,4 +1,4 @@
-"""What a function or a class that builds a network is called with."""
+"""What a function or a class of the user is called with, to build a network or a tokenizer."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -72,8 +72,8 @@ def bind_arguments(
             given[parameter.name] = task
         else:
             raise TypeError(
-                f"its parameter {parameter.name} has no value: give one in `arguments` of the "
-                "model, such as "
+                f"its parameter {parameter.name} has no value: give one in `arguments`, such "
+                "as "
                 f'arguments = [["{parameter.name}", 8]], or write a function without '
                 "parameters that calls it"
             )

@@ -2,12 +2,12 @@
 
 import pytest
 
-from overheard.core.task import Task
-from overheard.learning.custom_networks.builder_arguments import (
+from overheard.core.custom_code.builder_arguments import (
     Argument,
     RunConfig,
     bind_arguments,
 )
+from overheard.core.task import Task
 
 TASK = Task((4,), ("a", "b"))
 CONFIG: tuple[Argument, ...] = (("model.name", "tiny"), ("lora-rank", 8), ("seed", 3))
