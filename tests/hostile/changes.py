@@ -582,6 +582,46 @@ def csv(content: bytes) -> Iterator[Change]:
     yield written("wrong type", "JSON", b'{"label": 1}')
 
 
+def sheets(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a workbook."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    entity = (
+        b'<!DOCTYPE x [<!ENTITY a "'
+        + b"a" * 1000
+        + b'">'
+        + b"".join(
+            b'<!ENTITY %c "%s">' % (98 + place, b"&%c;" % (97 + place) * 100)
+            for place in range(5)
+        )
+        + b"]><worksheet>&f;</worksheet>"
+    )
+    for kind, name, data in (
+        ("unpack ratio", "300 MB of zeros", b"\0" * 300_000_000),
+        ("nesting", "entities of entities", entity),
+        ("nesting", "a million tags", b"<a>" * 1_000_000),
+        ("wrong type", "no XML", b"text"),
+    ):
+        yield written(kind, name, zipped({**members, sheet: data}), READ_OR_REFUSED)
+    yield written("wrong type", "text", b"text", READ_OR_REFUSED)
+    yield from cut(content)
+
+
+def arff(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a table in ARFF."""
+    for kind, name, data in (
+        ("many items", "a million rows", content + b"20,1.0,a\n" * 1_000_000),
+        ("wrong type", "texts", content.replace(b"crp numeric", b"crp string")),
+        ("many names", "20,000 columns", b"@attribute x numeric\n" * 20_000 + content),
+        ("digits", "in a cell", content + b"9" * 100_000 + b",1,a\n"),
+    ):
+        yield written(kind, name, data, READ_OR_REFUSED)
+    # A part of a text may be a shorter table, and a changed letter another one.
+    yield written("null", "999 of them", b"\0" * 999)
+    yield written("truncated", "in its head", content[:30])
+
+
 def packed_csv(content: bytes) -> Iterator[Change]:
     """Iterate over changes of a packed table."""
     text = gzip.decompress(content)

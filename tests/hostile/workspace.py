@@ -78,6 +78,14 @@ def train(net, batches):
         steps.step()
 """
 
+ARFF = """\
+@relation wards
+@attribute age numeric
+@attribute crp numeric
+@attribute label {a,b,c}
+@data
+"""
+
 ABOUT = """\
 framework = "X 1"
 model = "linear"
@@ -223,11 +231,18 @@ def _write_data(folder: Path) -> None:
     (folder / "table.csv").write_bytes(content)
     (folder / "table.csv.gz").write_bytes(gzip.compress(content))
     table.to_parquet(folder / "table.parquet")
+    table.drop(columns="note").to_excel(folder / "table.xlsx", index=False)
+    table[["age", "crp", "label"]].to_csv(folder / "rows", index=False, header=False)
+    rows = (folder / "rows").read_text(encoding="utf-8")
+    (folder / "table.arff").write_text(ARFF + rows, encoding="utf-8")
+    (folder / "rows").unlink()
     plans = {
         "npz.toml": ("spare.npz", ""),
         "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
         "texts.toml": ("table.csv", ', text = "note"'),
         "gz.toml": ("table.csv.gz", ""),
+        "xlsx.toml": ("table.xlsx", ""),
+        "arff.toml": ("table.arff", ""),
         "parquet.toml": ("table.parquet", ', user = "ward"'),
     }
     mnist = DATA_PLAN.replace(

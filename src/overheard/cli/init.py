@@ -42,7 +42,8 @@ SpareDataOption = Annotated[
     str | None,
     typer.Option(
         "--data",
-        help="Examples that no client holds: a table (.csv, .parquet), arrays x and y "
+        help="Examples that no client holds: a table (.csv, .tsv, .parquet, "
+        ".xlsx, ...), arrays x and y "
         "in an .npz, or 'package.module:function', which is run: name only code you trust.",
     ),
 ]
@@ -248,8 +249,10 @@ def _ask(label: str) -> tuple[Path | None, str | None, str, str | None]:
         default="",
         show_default=False,
     )
+    from overheard.data.reading.text_table import TABLE_SUFFIXES
+
     user = ""
-    if data.endswith((".csv", ".csv.gz", ".parquet")):
+    if data.endswith(TABLE_SUFFIXES):
         label = typer.prompt("Column of the labels", default=label)
         user = typer.prompt(
             "Column of the users (empty = unknown)", default="", show_default=False

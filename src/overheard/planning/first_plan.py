@@ -24,6 +24,7 @@ from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.float_labels import output_names
+from overheard.data.reading.text_table import TABLE_SUFFIXES
 from overheard.data.summary import summarise_data
 from overheard.disk.reading import parse_toml
 from overheard.learning.model import Model
@@ -324,7 +325,7 @@ def describe_proposal(reference: str) -> str:
 def _data_source(request: FirstPlanRequest) -> DataSource:
     recording = request.recording
     if request.data is not None:
-        is_table = request.data.endswith((".csv", ".csv.gz", ".parquet"))
+        is_table = request.data.endswith(TABLE_SUFFIXES)
         own = OwnData(request.data)
         if is_table:
             kind = "classification" if recording is None else recording.task_kind

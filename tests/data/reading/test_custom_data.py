@@ -88,7 +88,7 @@ def test_a_function_may_return_inputs_and_labels(name: str) -> None:
         ("mine_of_the_user:number", "not a function"),
         ("mine_of_the_user:absent", "has no function or class absent"),
         ("no_such_module:right", "PYTHONPATH"),
-        ("data.xlsx", "is not a data reference"),
+        ("data.docx", "is not a data reference"),
         ("a b:c", "is not a data reference"),
         ("absent.npz", "there is no file absent.npz"),
         ("absent.csv.gz", "correct the path"),

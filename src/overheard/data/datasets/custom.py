@@ -25,14 +25,16 @@ MAX_HEADER_LINES = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Own(DataSource):
-    """Your own file (.npz, .parquet, .csv, .csv.gz), or the result of your own function.
+    """Your own file (.npz, .csv, .tsv, .parquet, .xlsx, .arff), or your own function's result.
 
     Texts of a network with a vocabulary of its own are token ids: set `token_ids`.
 
     Args:
         reference: a path relative to the working directory, or "package.module:function", a
             function without arguments that returns a `Dataset`, or inputs and labels as a
-            `TensorDataset` or a tuple. It is run, so name only functions that you trust.
+            `TensorDataset` or a tuple, or a table: of pandas, of Arrow, a `Dataset` of
+            datasets, or a `FederatedDataset` of flwr-datasets with partitions as users. It is
+            run, so name only functions that you trust.
         label: the column of the labels in a table.
         user: the column of the users; None = unknown.
         text: the column of the texts to learn from; None = all other columns are inputs, as

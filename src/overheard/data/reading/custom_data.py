@@ -1,5 +1,6 @@
 """A loader of the user's own data: arrays, a table, or the result of a function."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -20,15 +21,20 @@ from overheard.data.reading.custom_arrays import (
     note_empty_classes,
     with_listed_arrays,
 )
-from overheard.data.reading.custom_table import TableColumns, TableSettings, load_table
+from overheard.data.reading.custom_table import (
+    TableColumns,
+    TableSettings,
+    dataset_of_table,
+    load_table,
+)
 from overheard.data.reading.float_labels import (
     float_label_rows,
     kind_of_labels,
     output_names,
 )
+from overheard.data.reading.python_tables import table_of
+from overheard.data.reading.text_table import TABLE_SUFFIXES, table_of_arrow
 from overheard.data.reading.token_data import tokens_of_returned
-
-TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
 def load_custom_data(
@@ -48,10 +54,10 @@ def load_custom_data(
     """Load the data set that a plan refers to.
 
     Args:
-        reference: a path to an `.npz`, `.parquet`, `.csv` or `.csv.gz` file, relative to the
-            working directory; or `package.module:function`, a function without arguments that
-            returns a `Dataset`, or inputs and labels as a `TensorDataset` or a tuple. The
-            function is run, so name only functions that you trust.
+        reference: a path to an `.npz` file or a table, relative to the working directory; or
+            `package.module:function`, a function without arguments that returns a `Dataset`,
+            inputs and labels as a `TensorDataset` or a tuple, or a table. The function is run,
+            so name only functions that you trust.
         label: the column of the labels in a table.
         user: the column of the users; None = unknown.
         text: the column of the texts to learn from; None = all remaining columns are inputs, as
@@ -73,6 +79,13 @@ def load_custom_data(
 
     """
     is_table = reference.endswith(TABLE_SUFFIXES)
+    columns = TableColumns(label, user, text, time, attributes, task, more_labels)
+    returned, dataset, found = None, None, None
+    if REFERENCE.fullmatch(reference):
+        returned = _call(reference)
+        dataset = _dataset_of_returned(returned, reference, seed)
+        found = None if dataset is not None else table_of(returned, reference)
+        is_table = found is not None
     if (time is not None or attributes or more_labels) and not is_table:
         raise DataError(
             "time, attributes and more_labels are for the columns of a table, but "
@@ -84,7 +97,11 @@ def load_custom_data(
             f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
             "function shows the task by the form of its labels"
         )
-    candidates = None if listed is None else _listed_path(listed, reference)
+    candidates = None if listed is None else _listed_path(listed, is_table)
+    if found is not None:
+        columns, path = replace(columns, user=user or found.user), Path(reference)
+        cells = table_of_arrow(path, found.table)
+        return dataset_of_table(path, cells, columns, table, seed, candidates)
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
         if not path.is_file():
@@ -94,10 +111,10 @@ def load_custom_data(
             )
         if path.suffix == ".npz":
             return load_arrays(path, seed, table.inputs.scale, task, candidates)
-        columns = TableColumns(label, user, text, time, attributes, task, more_labels)
         return load_table(path, columns, table, seed, candidates)
     if REFERENCE.fullmatch(reference):
-        dataset = _call(reference, seed)
+        if dataset is None:
+            dataset = dataset_of_tensors(returned, reference, seed)
         return dataset if candidates is None else with_listed_arrays(dataset, candidates)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
@@ -105,9 +122,9 @@ def load_custom_data(
     )
 
 
-def _listed_path(listed: str, reference: str) -> Path:
+def _listed_path(listed: str, is_table: bool) -> Path:
     """Return the path of a file with candidate records, which is of the kind of the data."""
-    path, is_table = Path(listed), reference.endswith(TABLE_SUFFIXES)
+    path = Path(listed)
     if not listed.endswith(TABLE_SUFFIXES if is_table else (".npz",)):
         kind = "a table, as the data are" if is_table else "an .npz with x, y and owner"
         raise DataError(f"candidate records: {listed} must be {kind}")
@@ -116,7 +133,8 @@ def _listed_path(listed: str, reference: str) -> Path:
     return path
 
 
-def _call(reference: str, seed: Seed) -> Dataset:
+# A function of the user may return anything.
+def _call(reference: str) -> object:
     """Call a function of the user; one message names it, its contract and the cause."""
     function = import_reference(reference, "data", DataError)
     if not callable(function):
@@ -125,7 +143,7 @@ def _call(reference: str, seed: Seed) -> Dataset:
             "reference"
         )
     try:
-        returned = function()
+        return function()
     except DataError:
         raise
     except Exception as error:
@@ -133,15 +151,15 @@ def _call(reference: str, seed: Seed) -> Dataset:
             f"data: {reference} failed, {describe_failure(error)}: it takes nothing and "
             "returns an overheard.data.dataset.Dataset"
         ) from error
-    if isinstance(returned, Dataset):
-        return returned
-    tokens = tokens_of_returned(returned, reference, seed)
-    if tokens is not None:
-        return tokens
-    return dataset_of_tensors(returned, reference, seed)
 
 
 # A function of the user may return anything.
+def _dataset_of_returned(returned: object, reference: str, seed: Seed) -> Dataset | None:
+    if isinstance(returned, Dataset):
+        return returned
+    return tokens_of_returned(returned, reference, seed)
+
+
 def dataset_of_tensors(returned: object, reference: str, seed: Seed) -> Dataset:
     """Return the data set of inputs and labels, of which a fifth of each class is held out.
 
@@ -163,8 +181,9 @@ def dataset_of_tensors(returned: object, reference: str, seed: Seed) -> Dataset:
     if not isinstance(parts, tuple) or len(parts) != 2:
         raise DataError(
             f"{reference} returned an object of type {type(returned).__name__}: it must return "
-            "an overheard.data.dataset.Dataset, a TensorDataset of inputs and labels, or both "
-            "as a tuple: `return inputs, labels`"
+            "an overheard.data.dataset.Dataset, a TensorDataset of inputs and labels, both as "
+            "a tuple: `return inputs, labels`, or a table of pandas, Arrow, datasets or "
+            "flwr-datasets"
         )
     try:
         inputs, labels = torch.as_tensor(parts[0]), torch.as_tensor(parts[1])

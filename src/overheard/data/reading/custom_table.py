@@ -129,7 +129,7 @@ def load_table(
     seed: Seed,
     listed: Path | None = None,
 ) -> Dataset:
-    """Load the data set in a `.parquet`, `.csv` or `.csv.gz` table; a fifth is held out.
+    """Load the data set in a file with a table; a fifth is held out.
 
     With users, it is a fifth of each user's rows. Classes, users and values of attributes are
     named as written. Classes are numbered in the order of their names. Missing numbers are
@@ -142,7 +142,20 @@ def load_table(
         DataError: if a column is missing or cannot be used.
 
     """
-    table = read_text_table(path, settings.header_lines)
+    return dataset_of_table(
+        path, read_text_table(path, settings.header_lines), columns, settings, seed, listed
+    )
+
+
+def dataset_of_table(
+    path: Path,
+    table: TextTable,
+    columns: TableColumns,
+    settings: TableSettings,
+    seed: Seed,
+    listed: Path | None = None,
+) -> Dataset:
+    """Return the data set of a table that was read; see `load_table`."""
     count, members = table.rows, None
     if listed is not None:
         table, members = _with_listed(table, listed, columns, settings, path)

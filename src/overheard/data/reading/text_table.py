@@ -16,12 +16,16 @@ from jaxtyping import Bool, Int64
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.other_tables import READERS
 from overheard.data.reading.parquet_tables import read_parquet
 from overheard.data.reading.tables import read_unpacked, table_memory
 from overheard.disk.limits import TABLE, refuse_large
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
+
+TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".data", *READERS)
+"""Suffixes of the files that are read as tables."""
 
 SEPARATORS = ("\t", ";", "|", ",")
 """Separators of cells, in the order in which they are tried. A comma comes last: commas are
@@ -115,7 +119,7 @@ class TextTable:
 
 
 def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
-    """Read the table in a `.csv`, `.csv.gz` or `.parquet` file.
+    """Read the table in a file with one of `TABLE_SUFFIXES`.
 
     Separator and encoding of a CSV file are found out; blanks before a cell are left out.
 
@@ -131,26 +135,59 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
     """
     import pyarrow as pa
 
-    is_csv = path.suffix != ".parquet"
+    is_text = path.suffix not in (".parquet", *READERS)
     try:
-        table, notes = _read_csv(path, header_lines) if is_csv else (read_parquet(path), ())
-        if not table.num_rows:
-            raise DataError(f"{path} must have rows: correct it")
-        stored = frozenset[str]() if is_csv else _stored_categories(table)
-        unread = dict(zip(table.column_names, table.columns, strict=True))
+        if path.suffix in READERS:
+            table, notes = READERS[path.suffix](path, header_lines)
+        else:
+            table, notes = (
+                _read_csv(path, header_lines) if is_text else (read_parquet(path), ())
+            )
+        unread, stored = _split_columns(path, table, is_text=is_text)
         # Each column is forgotten once its texts are read.
         del table
-        columns = _text_columns(path, unread, stored, is_csv=is_csv)
+        columns = _text_columns(path, unread, stored, is_csv=is_text)
     # Most of Arrow's errors are ValueErrors.
     except (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException) as failure:
         raise DataError(
             f"{path} cannot be read as a table ({printable_excerpt(str(failure))}): correct it "
             "or get a new copy"
         ) from failure
-    if is_csv:
+    if is_text:
         _check_header(path, columns, header_lines)
     rows = len(next(iter(columns.values())).codes)
     return TextTable(columns, rows, notes)
+
+
+def table_of_arrow(path: Path, table: "pyarrow.Table") -> TextTable:
+    """Return a table that is in memory; raise as `read_text_table`.
+
+    Args:
+        path: what it is called in messages.
+        table: the table.
+
+    """
+    import pyarrow as pa
+
+    try:
+        unread, stored = _split_columns(path, table, is_text=False)
+        columns = _text_columns(path, unread, stored, is_csv=False)
+    except (ValueError, pa.ArrowException) as failure:
+        raise DataError(
+            f"{path}: the table cannot be read ({printable_excerpt(str(failure))}): drop the "
+            "columns that are lists or tables themselves"
+        ) from failure
+    return TextTable(columns, table.num_rows, ())
+
+
+def _split_columns(
+    path: Path, table: "pyarrow.Table", *, is_text: bool
+) -> tuple[dict[str, "pyarrow.ChunkedArray"], frozenset[str]]:
+    """Return the columns by name, and the names of those that are stored as categories."""
+    if not table.num_rows:
+        raise DataError(f"{path} must have rows: correct it")
+    stored = frozenset[str]() if is_text else _stored_categories(table)
+    return dict(zip(table.column_names, table.columns, strict=True)), stored
 
 
 def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str, ...]]:

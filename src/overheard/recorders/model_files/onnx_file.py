@@ -18,6 +18,9 @@ from overheard.recorders.model_files.tensor_head import Heads, TensorHead
 if TYPE_CHECKING:
     import onnx
 
+WHOLE = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13})
+"""The numbers of types of whole numbers in ONNX."""
+
 KINDS = {1: ("float32", 4), 10: ("float16", 2), 11: ("float64", 8), 16: ("bfloat16", 2)}
 """By the number of a type in ONNX, its name and the bytes of a number."""
 
@@ -50,7 +53,10 @@ def open_onnx_file(path: Path) -> Iterator[Heads]:
 
 
 def _head(stored: "onnx.TensorProto") -> TensorHead:
-    kind, size = KINDS.get(stored.data_type, (f"int{stored.data_type}", 1))
+    kind, size = KINDS.get(stored.data_type, ("", 1))
+    if not kind:
+        known = stored.data_type in WHOLE
+        kind = f"int{stored.data_type}" if known else f"type {stored.data_type} of ONNX"
     return TensorHead(tuple(stored.dims), kind, size, partial(_load, stored))
 
 
