@@ -88,7 +88,7 @@ def _arguments(
         for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if default is None
     ]
-    # A part of the configuration, such as `model_cfg`, is a mapping as the whole is.
+    # A part of the configuration, such as model_cfg, is a mapping as the whole is.
     if any(name in CONFIGS or name.rpartition("_")[2] in CONFIGS for name in needed):
         return tuple(values.items())
     found = ((name, argument_of(name, values)) for name in needed)

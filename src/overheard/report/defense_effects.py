@@ -95,6 +95,8 @@ def utility_words(arm: ArmResult) -> str:
             return f"gets {share} of the labels right"
         case "explained variance":
             return f"explains {share} of the variance"
+        case "probability of the next token":
+            return f"gives each next token a probability of {share}, as a geometric mean"
 
 
 def _overheads(arm: ArmResult, bare: ArmResult) -> list[str]:

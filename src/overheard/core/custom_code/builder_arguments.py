@@ -98,7 +98,7 @@ def argument_of(name: str, values: Mapping[str, object]) -> object | None:
     if name in CONFIGS:
         return RunConfig(values) if values else None
     beginning, _, last = name.rpartition("_")
-    if last in CONFIGS:  # such as `model_cfg`
+    if last in CONFIGS:  # such as model_cfg
         try:
             return cast(object, getattr(RunConfig(values), beginning))
         except AttributeError:

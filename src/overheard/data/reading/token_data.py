@@ -43,7 +43,7 @@ NEXT_TOKEN = ("next token",)
 """The name of the output of a language model, the mean loss of a text."""
 
 ARROW_STATE = "state.json"
-"""The file of which a folder of `Dataset.save_to_disk` has one."""
+"""The file by which a folder is known that Hugging Face's datasets saved."""
 
 HOW_TO_RETURN = (
     "return token ids and labels as a tuple, `return ids, labels`, token ids alone for a "

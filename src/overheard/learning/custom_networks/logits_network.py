@@ -22,7 +22,7 @@ class LogitsNetwork(nn.Module):
 
     - Tokens are given as `input_ids`, with the `attention_mask` of those that are no padding,
       if the network takes these. A text of padding alone is read as it is.
-    - Of an object with `logits`, such as Hugging Face's `ModelOutput`, and of a tuple, the
+    - Of an object with `logits`, such as Hugging Face's model outputs, and of a tuple, the
       logits are returned.
     - Of a language model, the output of a text is the mean of -log p over its tokens, each
       given those before it; its first token and padding do not count.

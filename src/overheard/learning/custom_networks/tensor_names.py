@@ -27,8 +27,8 @@ SAVED_AS = MappingProxyType(
         "lora_magnitude_vector.weight": "lora_magnitude_vector",
     }
 )
-"""By how names end in a PEFT model, how they end in its "get_peft_model_state_dict": those of
-prompt and prefix tuning, and of DoRA."""
+"""By how names end in a PEFT model, how they end in what its get_peft_model_state_dict returns:
+those of prompt and prefix tuning, and of DoRA."""
 
 
 def plain_name(name: str) -> str:
