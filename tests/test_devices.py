@@ -71,6 +71,7 @@ from tests.pretended_device import DeviceTensor, MixedDevicesError, pretended_de
 from tests.simulation.small_run import Raw, knowledge, server_view
 
 COLOURS = Task((3, 32, 32), ("a", "b", "c"))
+TWO_CLASSES = Task((4,), ("a", "b"))
 ONE_STEP = Recipe(rate=0.1, epochs=1, batch=4)
 
 SMALLER: dict[str, Model] = {
@@ -91,7 +92,7 @@ ARCHITECTURES = [one for one in MODELS.plugins() if one not in LEFT_OUT]
 def architecture(name: str) -> tuple[BuildModel, Task]:
     """Return the first task that a model can be built for, and its builder."""
     model = SMALLER.get(name) or MODELS.plugins()[name]()
-    for task in (TABLE, IMAGES, COLOURS, TEXTS):
+    for task in (TABLE, IMAGES, COLOURS, TEXTS, TWO_CLASSES):
         build = partial(model.build, task)
         try:
             build()

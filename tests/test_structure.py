@@ -39,6 +39,8 @@ READERS = {
     "archive.weights": {"open"},
     "recorders.exported_weights": {"open"},
     "recorders.formats._messagepack": {"open"},
+    "recorders.model_files.onnx_file": {"read_bytes"},
+    "recorders.model_files.torch_file": {"open"},
     "data.reading.arrays": {"open"},
     "data.reading.mnist_files": {"open"},
     "data.reading.parquet_tables": {"open"},

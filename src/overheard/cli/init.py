@@ -16,6 +16,7 @@ from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
+    from overheard.planning.first_plan import FirstPlan
     from overheard.planning.training_facts import TrainingFacts
 
 RecordingOption = Annotated[
@@ -163,13 +164,17 @@ def init(
         raise is_there
     if quiet:
         return
+    _print_plan(written, data)
+    _print_training(written.training, is_simulated=recording is None and flower is None)
+    _print_next_step(file, recording, written.app, is_app=flower is not None)
+
+
+def _print_plan(written: "FirstPlan", data: str | None) -> None:
     _print_lines(written.data)
     _print_attacks(written.attacks, written.missing, data)
     _print_lines(tuple(f"{note}." for note in written.notes))
     _print_proposal(written.proposal)
     _print_networks(written.networks)
-    _print_training(written.training, is_simulated=recording is None and flower is None)
-    _print_next_step(file, recording, written.app, is_app=flower is not None)
 
 
 def _print_lines(lines: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import typer
 from rich.console import Console
@@ -52,6 +52,9 @@ from overheard.cli.releasing import release
 from overheard.cli.review.command import review
 from overheard.cli.terminal import escaped_text
 from overheard.cli.workers import prepare_workers
+
+if TYPE_CHECKING:  # so that --help need not load torch
+    from overheard.cli.summary.print_summary import AuditSummary
 from overheard.core.errors import PlanError
 from overheard.core.plugin_registry import PluginWarning
 
@@ -164,8 +167,6 @@ def audit(
     from overheard.cli.plan_code import print_code
     from overheard.cli.recordings import print_newer_recording
     from overheard.cli.resources import make_resources
-    from overheard.cli.summary.print_summary import print_summary
-    from overheard.cli.summary.summary_json import summary_json
     from overheard.cli.tracking import log_audit, require_mlflow
     from overheard.plans.built_in import read_plan_or_built_in
 
@@ -188,12 +189,19 @@ def audit(
         print_newer_recording(transcript)
         print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
     summary = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
+    _print_audit(summary, folder, as_json, quiet)
+    log_audit(folder, mlflow, Console(highlight=False, quiet=quiet or as_json))
+
+
+def _print_audit(summary: "AuditSummary", folder: Path, as_json: bool, quiet: bool) -> None:
+    from overheard.cli.summary.print_summary import print_summary
+    from overheard.cli.summary.summary_json import summary_json
+
     if as_json:
         typer.echo(summary_json(summary, folder), nl=False)
     elif not quiet:
         print_summary(summary, folder, Console(highlight=False))
         print_due(folder, Console(highlight=False, soft_wrap=True))
-    log_audit(folder, mlflow, Console(highlight=False, quiet=quiet or as_json))
 
 
 def _refuse_missing_folder(transcript: Path | None) -> None:

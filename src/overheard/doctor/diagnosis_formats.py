@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -46,8 +47,13 @@ _PLACE_IN_CODE = re.compile(r"(?P<file>.+\.py):(?P<line>[1-9][0-9]*)")
 
 def as_json(diagnosis: Diagnosis, target: str, exit_code: int) -> str:
     """Return a diagnosis as JSON, with the number of alarms first."""
+    return json.dumps(as_document(diagnosis, target, exit_code), indent=1) + "\n"
+
+
+def as_document(diagnosis: Diagnosis, target: str, exit_code: int) -> Mapping[str, object]:
+    """Return what `as_json` writes."""
     found = diagnosis.criticisms
-    document = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "target": _text(target),
@@ -69,7 +75,6 @@ def as_json(diagnosis: Diagnosis, target: str, exit_code: int) -> str:
         "unseen": [{"id": one.rule.id, "why": _text(one.why)} for one in diagnosis.unseen],
         "notes": list(map(_text, diagnosis.notes)),
     }
-    return json.dumps(document, indent=1) + "\n"
 
 
 def _rule_entry(rule: DoctorRule) -> dict[str, object]:

@@ -152,7 +152,7 @@ def _read_heads(
             packed = path.stat().st_size
             refuse_large(str(path), unpacked, TranscriptError, part=ARRAY, packed=packed)
         return ExportedWeights(
-            {name: head.load() for name, head in taken.items()}, tuple(left_out)
+            {name: head.read() for name, head in taken.items()}, tuple(left_out)
         )
 
 

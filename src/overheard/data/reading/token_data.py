@@ -1,7 +1,6 @@
 """Texts as token ids of a network's own vocabulary."""
 
 import inspect
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from overheard.data.reading.arrays import list_arrays, read_array
 from overheard.data.reading.table_names import read_names_of_column
 from overheard.data.reading.text_table import read_text_table
 from overheard.disk.limits import TABLE, refuse_large
-from overheard.disk.reading import read_text
+from overheard.disk.reading import parse_json, read_small_file
 
 IDS, MASK, PAIRS = "input_ids", "attention_mask", "token_type_ids"
 """How tokenizers of Hugging Face name what they return."""
@@ -279,9 +278,10 @@ def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
     if not file.is_file():
         return ()
     try:
-        feature = json.loads(read_text(file, DataError))["features"][label]
+        content = read_small_file(file, DataError)
+        feature = parse_json(content, str(file), DataError)["features"][label]
         return tuple(str(one) for one in feature.get("names", ()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (DataError, KeyError, TypeError, AttributeError):
         return ()
 
 
@@ -313,12 +313,16 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> _
             f"{path}: name what makes token ids of its texts (--text COLUMN --tokenizer "
             "package.module:function)"
         )
-    content = read_text(path, DataError)
+    content = read_small_file(path, DataError)
     try:
-        rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+        rows = [
+            parse_json(line, f"{path}, line {number}", DataError)
+            for number, line in enumerate(content.splitlines(), 1)
+            if line.strip()
+        ]
         ids = _encode([str(row[text]) for row in rows], settings)
         labels = [row.get(label) for row in rows]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: each line must be an object of JSON with {text!r} "
             f"({describe_failure(error)}): correct it, or name the texts by --text"

@@ -16,17 +16,17 @@ class TensorHead:
     """A tensor in a file.
 
     Args:
-        shape: its shape, checked against the file by `load` alone.
+        shape: its shape, checked against the file by `read` alone.
         kind: the type of its numbers as NumPy names it, such as "float32" or "bfloat16".
         itemsize: bytes of one number.
-        load: reads it, in this shape; raises `ValueError` if the file does not have it.
+        read: reads it, in this shape; raises `ValueError` if the file does not have it.
 
     """
 
     shape: tuple[int, ...]
     kind: str
     itemsize: int
-    load: Callable[[], Tensor]
+    read: Callable[[], Tensor]
 
     @property
     def count(self) -> int:

@@ -14,7 +14,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.archive.npz import CHUNK_BYTES, open_arrays
 from overheard.recorders.model_files.tensor_head import Heads, TensorHead
 from overheard.recorders.model_files.torch_values import (
-    StoredTensor,
+    SavedTensor,
     find_state,
     read_values,
 )
@@ -73,14 +73,14 @@ def _first_letter(archive: zipfile.ZipFile, member: str) -> bytes:
         return stream.read(1)
 
 
-def _head(archive: zipfile.ZipFile, root: str, name: str, stored: StoredTensor) -> TensorHead:
+def _head(archive: zipfile.ZipFile, root: str, name: str, stored: SavedTensor) -> TensorHead:
     kind, dtype = KINDS.get(stored.storage.kind, (stored.storage.kind, torch.uint8))
     load = partial(_load, archive, f"{root}data/{stored.storage.key}", name, dtype, stored)
     return TensorHead(stored.shape, kind, dtype.itemsize, load)
 
 
 def _load(
-    archive: zipfile.ZipFile, member: str, name: str, dtype: torch.dtype, stored: StoredTensor
+    archive: zipfile.ZipFile, member: str, name: str, dtype: torch.dtype, stored: SavedTensor
 ) -> Tensor:
     entry = archive.getinfo(member)
     if entry.compress_type != zipfile.ZIP_STORED:

@@ -36,7 +36,7 @@ class Storage:
 
 @final
 @dataclass(frozen=True, slots=True)
-class StoredTensor:
+class SavedTensor:
     """A view of a storage: where it begins, its shape and steps, in numbers."""
 
     storage: Storage
@@ -70,7 +70,7 @@ _ARGUMENTS = frozenset(
 
 
 def read_values(program: bytes) -> Value:
-    """Return what a program describes, with tensors as `StoredTensor`.
+    """Return what a program describes, with tensors as `SavedTensor`.
 
     Raises:
         ValueError: if it is damaged, or has instructions that files of PyTorch do not have.
@@ -218,22 +218,22 @@ def _tensor(arguments: tuple[Value, ...]) -> Value:
                 type(one) is int and one >= 0 for one in numbers
             ):
                 raise ValueError(f"a tensor has the shape {printable_excerpt(str(shape))}")
-            return StoredTensor(storage, offset, shape, steps)
+            return SavedTensor(storage, offset, shape, steps)
     return Dropped()
 
 
-def find_state(value: Value) -> dict[str, StoredTensor]:
+def find_state(value: Value) -> dict[str, SavedTensor]:
     """Return the tensors of the dict or list, at any depth, that has most of them.
 
     Tensors of a list are named by their position.
     """
-    found, queue, seen = dict[str, StoredTensor](), [value], set[int]()
+    found, queue, seen = dict[str, SavedTensor](), [value], set[int]()
     for one in queue:
         if id(one) in seen or not isinstance(one, dict | list | tuple):
             continue
         seen.add(id(one))
         items = list(one.items() if isinstance(one, dict) else enumerate(one))
-        tensors = {str(name): held for name, held in items if isinstance(held, StoredTensor)}
+        tensors = {str(name): held for name, held in items if isinstance(held, SavedTensor)}
         if len(tensors) > len(found):
             found = tensors
         queue += [held for _, held in items]

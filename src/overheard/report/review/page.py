@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import final
 
 from overheard.doctor.criticism import SEVERITIES, Diagnosis
-from overheard.doctor.diagnosis_formats import as_json
+from overheard.doctor.diagnosis_formats import as_document
 from overheard.doctor.source.app_facts import AppFact
 from overheard.findings.names import make_printable
 from overheard.report.template import load_template
@@ -110,7 +110,7 @@ def review_json(review: Review) -> str:
             }
             for one in review.facts
         ],
-        "diagnosis": json.loads(as_json(review.diagnosis, review.app, review.exit_code)),
+        "diagnosis": as_document(review.diagnosis, review.app, review.exit_code),
         "limits": list(LIMITS),
     }
     return json.dumps(document, indent=1) + "\n"
