@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import final
 
-from overheard.archive.excerpt import printable_excerpt
-
 MOST_INSTRUCTIONS = 10_000_000
 """The most instructions that are read: a tensor takes about thirty."""
+
+LARGEST = 2**60
+"""The largest length, step or offset of a tensor."""
 
 
 @final
@@ -179,7 +180,8 @@ class _Machine:
 
     def _name(self) -> None:
         name, module = self.pop(), self.pop()
-        self._stack.append(Name(f"{module}.{name}"))
+        are_texts = isinstance(name, str) and isinstance(module, str)
+        self._stack.append(Name(f"{module}.{name}") if are_texts else Dropped())
 
     def _reduce(self) -> None:
         arguments, function = self.pop(), self.pop()
@@ -215,9 +217,10 @@ def _tensor(arguments: tuple[Value, ...]) -> Value:
         case (Storage() as storage, int(offset), tuple(shape), tuple(steps), *_):
             numbers = (offset, *shape, *steps)
             if len(shape) != len(steps) or not all(
-                type(one) is int and one >= 0 for one in numbers
+                type(one) is int and 0 <= one <= LARGEST for one in numbers
             ):
-                raise ValueError(f"a tensor has the shape {printable_excerpt(str(shape))}")
+                # They are not shown: as text, nested values may take all of the memory.
+                raise ValueError("a tensor has a shape, steps or offset that no tensor has")
             return SavedTensor(storage, offset, shape, steps)
     return Dropped()
 

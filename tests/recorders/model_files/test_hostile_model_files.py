@@ -1,0 +1,63 @@
+"""Files that were made to crash a reader, or to take its memory or time, are refused."""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from overheard.core.errors import TranscriptError
+from overheard.recorders.exported_weights import read_exported_weights
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(TranscriptError) as refused:
+        read_exported_weights(path, path.parent)
+    return str(refused.value)
+
+
+def save_program(path: Path, program: bytes, numbers: bytes = bytes(16)) -> Path:
+    """Write a file of PyTorch with this program of the pickle protocol."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", program)
+        archive.writestr("a/data/0", numbers)
+    return path
+
+
+def whole(number: int) -> bytes:
+    content = number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes([len(content)]) + content
+
+
+def tensor(shape: bytes, steps: bytes, offset: int = 0) -> bytes:
+    """Return the instructions for a tensor whose shape and steps are made by these."""
+    storage = b"(U\x07storagectorch\nFloatStorage\nU\x010U\x03cpuK\x04tQ"
+    arguments = storage + whole(offset) + shape + steps
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + arguments + b"tR"
+
+
+def tuple_of(numbers: Sequence[int]) -> bytes:
+    return b"(" + b"".join(map(whole, numbers)) + b"t"
+
+
+def state_of(one: bytes) -> bytes:
+    return b"\x80\x02}U\x01w" + one + b"s."
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps"), [((1, 2), (2**100, 1)), ((0, 2**100), (1, 1)), ((2, 2), (-1, 1))]
+)
+def test_lengths_that_no_tensor_has_are_refused(
+    tmp_path: Path, shape: Sequence[int], steps: Sequence[int]
+) -> None:
+    program = state_of(tensor(tuple_of(shape), tuple_of(steps)))
+    assert "that no tensor has" in refusal(save_program(tmp_path / "model.pt", program))
+
+
+def test_a_shape_that_is_endless_as_text_is_not_shown(tmp_path: Path) -> None:
+    # Each tuple holds the one before twice: as text, the last takes 2**60 times as much.
+    doubled = b"]q\x00" + b"".join(b"h%ch%c\x86q%c" % (n, n, n + 1) for n in range(60))
+    program = state_of(tensor(b"(" + doubled + b"t", tuple_of([1])))
+    assert "that no tensor has" in refusal(save_program(tmp_path / "model.pt", program))
+    named = b"\x80\x02" + doubled + b"U\x01x\x93."
+    assert "no dict of tensors" in refusal(save_program(tmp_path / "model.pt", named))
