@@ -61,3 +61,12 @@ def test_a_shape_that_is_endless_as_text_is_not_shown(tmp_path: Path) -> None:
     assert "that no tensor has" in refusal(save_program(tmp_path / "model.pt", program))
     named = b"\x80\x02" + doubled + b"U\x01x\x93."
     assert "no dict of tensors" in refusal(save_program(tmp_path / "model.pt", named))
+
+
+def test_keys_that_have_one_hash_do_not_fill_a_dict(tmp_path: Path) -> None:
+    keys = [(2**61 - 1) * number + 7 for number in range(2, 20_000)]
+    assert len({hash(one) for one in keys}) == 1
+    program = b"\x80\x02}(" + b"".join(whole(one) + b"N" for one in keys) + b"u."
+    assert "no dict of tensors" in refusal(save_program(tmp_path / "model.pt", program))
+    places = b"\x80\x02}" + b"".join(b"p%d\n" % one for one in keys) + b"."
+    assert "do not fit" in refusal(save_program(tmp_path / "model.pt", places))

@@ -15,7 +15,10 @@ MOST_INSTRUCTIONS = 10_000_000
 """The most instructions that are read: a tensor takes about thirty."""
 
 LARGEST = 2**60
-"""The largest length, step or offset of a tensor."""
+"""The largest whole number that is a length, a key or a place in memory.
+
+Larger ones may be made to have one hash, so that a dict takes hours to fill.
+"""
 
 
 @final
@@ -148,6 +151,8 @@ class _Machine:
             raise ValueError(f"it has the instruction {name}, which no state dict has")
 
     def _remember(self, place: int) -> None:
+        if not 0 <= place <= LARGEST:
+            raise ValueError("its instructions do not fit each other")
         value = self.pop()
         self._memory[place] = value
         self._stack.append(value)
@@ -168,7 +173,7 @@ class _Machine:
         held = self.pop()
         if isinstance(held, dict):
             for key, value in zip(items[::2], items[1::2], strict=True):
-                if isinstance(key, str | int):
+                if isinstance(key, str) or (isinstance(key, int) and abs(key) <= LARGEST):
                     held[key] = value
         self._stack.append(held)
 
