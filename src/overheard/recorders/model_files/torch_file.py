@@ -1,5 +1,6 @@
 """Tensors of a `.pt`, `.pth`, `.bin` or `.ckpt` file, as `torch.save` writes it."""
 
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -92,11 +93,32 @@ def _load(
     start, end = stored.offset * dtype.itemsize, (last + 1) * dtype.itemsize
     if end > entry.file_size:
         raise ValueError(f"{printable_excerpt(name)} is longer than its numbers in the file")
-    with archive.open(entry) as stream:
-        for skipped in range(0, start, CHUNK_BYTES):
-            stream.read(min(CHUNK_BYTES, start - skipped))
-        content = bytearray(stream.read(end - start))
+    content = _read_part(archive, entry, start, end)
     if len(content) != end - start:
         raise ValueError(f"{printable_excerpt(name)} was cut short")
     numbers = torch.frombuffer(content, dtype=dtype)
     return numbers.as_strided(stored.shape, stored.steps).contiguous().clone()
+
+
+def _read_part(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, start: int, end: int
+) -> bytearray:
+    """Return a part of a member that is not compressed, without reading what is before it.
+
+    Python's zip reader would read it, for each of many tensors in one storage.
+    """
+    content = bytearray()
+    with archive.open(entry) as stream:  # compares the name, and refuses encrypted ones
+        if not start:
+            return content + stream.read(end)
+    file = archive.fp
+    assert file is not None
+    file.seek(entry.header_offset)
+    lengths = struct.unpack("<2H", file.read(30)[26:])  # of the name and of further fields
+    file.seek(entry.header_offset + 30 + sum(lengths) + start)
+    while len(content) < end - start:
+        part = file.read(min(CHUNK_BYTES, end - start - len(content)))
+        if not part:
+            break
+        content += part
+    return content

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import final
 
-MOST_INSTRUCTIONS = 10_000_000
-"""The most instructions that are read: a tensor takes about thirty."""
+MOST_INSTRUCTIONS = 3_000_000
+"""The most instructions that are read: a tensor takes about thirty. They take up to 600 MB."""
 
 LARGEST = 2**60
 """The largest whole number that is a length, a key or a place in memory.
