@@ -1,10 +1,12 @@
 """Files that were made to crash a reader, or to take its memory or time, are refused."""
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
 
+import h5py
 import numpy as np
 import pytest
 
@@ -90,3 +92,17 @@ def test_views_at_the_end_of_a_storage_are_read_without_its_start(tmp_path: Path
     assert len(found) == 300
     assert all(one.item() == 3 for one in found.values())
     assert process_time() - start < 1  # reading 5 GB takes longer
+
+
+def test_a_part_of_a_keras_file_does_not_unpack_to_more_than_its_shape(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        held = file.create_dataset("w", (4,), "f4", chunks=(4,), compression="gzip")
+        held.id.write_direct_chunk((0,), zlib.compress(bytes(2**24)))
+    assert "w is compressed" in refusal(tmp_path / "model.h5")
+
+
+def test_a_type_that_numpy_does_not_have_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        space = h5py.h5s.create_simple((3,))
+        h5py.h5d.create(file.id, b"w", h5py.h5t.UNIX_D32LE, space)
+    assert "not floating-point numbers" in refusal(tmp_path / "model.h5")

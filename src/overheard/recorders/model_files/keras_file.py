@@ -68,9 +68,8 @@ def open_keras_file(path: Path) -> Iterator[Heads]:
     with _weights_of(path) as source, h5py.File(source, "r") as file:
         found = dict[str, TensorHead]()
         for name, one in sorted(_datasets(file), key=lambda pair: _order(pair[0])):
-            found[name] = TensorHead(
-                one.shape, one.dtype.name, one.dtype.itemsize, partial(_load, one)
-            )
+            kind, size = _kind_of(one)
+            found[name] = TensorHead(one.shape, kind, size, partial(_load, name, one))
         yield _with_names(found)
 
 
@@ -115,8 +114,18 @@ def _datasets(group: "h5py.Group") -> "Iterator[tuple[str, h5py.Dataset]]":
                 yield f"{prefix}{name}", held
 
 
-def _load(held: "h5py.Dataset") -> Tensor:
-    # Its chunks may be compressed, and unpack to at most this size, which was checked.
+def _kind_of(held: "h5py.Dataset") -> tuple[str, int]:
+    """Return the type of the numbers of a data set, and the bytes of one."""
+    try:
+        return held.dtype.name, held.dtype.itemsize
+    except TypeError:  # a type of HDF5 that NumPy does not have
+        return "a type without an equivalent in NumPy", held.id.get_type().get_size()
+
+
+def _load(name: str, held: "h5py.Dataset") -> Tensor:
+    if held.id.get_create_plist().get_nfilters():
+        # A part may unpack to any size, whatever the shape says.
+        raise ValueError(f"{printable_excerpt(name)} is compressed, as Keras does not do")
     numbers = np.asarray(held[()])
     array = np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("="))
     return torch.from_numpy(array).reshape(numbers.shape)
@@ -148,7 +157,7 @@ def _with_names(found: Heads) -> dict[str, TensorHead]:
 def _part(layer: str, number: int, variables: Sequence[TensorHead]) -> str:
     """Return the name of a variable of a layer, or its number."""
     names = OF_LAYERS.get(len(variables), ())
-    if all(len(one.shape) == 1 for one in variables) and len(variables) in (2, 4):
+    if len(variables) in (2, 4) and all(len(one.shape) == 1 for one in variables):
         names = OF_NORM
     elif len(variables) == 1 and "embedding" in layer.rpartition("/")[2]:
         names = ("embeddings",)
