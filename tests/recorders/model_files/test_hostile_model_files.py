@@ -12,6 +12,7 @@ import pytest
 
 from overheard.core.errors import TranscriptError
 from overheard.recorders.exported_weights import read_exported_weights
+from overheard.recorders.model_files import onnx_messages
 
 
 def refusal(path: Path) -> str:
@@ -106,3 +107,24 @@ def test_a_type_that_numpy_does_not_have_is_refused(tmp_path: Path) -> None:
         space = h5py.h5s.create_simple((3,))
         h5py.h5d.create(file.id, b"w", h5py.h5t.UNIX_D32LE, space)
     assert "not floating-point numbers" in refusal(tmp_path / "model.h5")
+
+
+def of_length(content: bytes) -> bytes:
+    """Return the length of a message, as protocol buffers have it, and the message."""
+    parts, length = list[int](), len(content)
+    while length > 127:
+        parts.append(length & 127 | 128)
+        length >>= 7
+    return bytes([*parts, length]) + content
+
+
+@pytest.mark.parametrize("start", [b"", b"\x2a"])
+def test_nodes_of_onnx_without_content_do_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    monkeypatch.setattr(onnx_messages, "MOST_FIELDS", 1000)
+    # Fields of a graph, or of one of its initializers.
+    fields = b"\x6a\x00" * 1001
+    graph = start + of_length(fields) if start else fields
+    (tmp_path / "model.onnx").write_bytes(b"\x3a" + of_length(graph))
+    assert "more than 1000 fields" in refusal(tmp_path / "model.onnx")

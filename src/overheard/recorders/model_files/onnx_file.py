@@ -13,6 +13,7 @@ from torch import Tensor
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import TranscriptError
 from overheard.disk.limits import ARRAY, refuse_large
+from overheard.recorders.model_files.onnx_messages import find_initializers
 from overheard.recorders.model_files.tensor_head import Heads, TensorHead
 
 if TYPE_CHECKING:
@@ -43,13 +44,15 @@ def open_onnx_file(path: Path) -> Iterator[Heads]:
     # The parser copies the numbers once.
     refuse_large(str(path), 2 * path.stat().st_size, TranscriptError, part=ARRAY)
     try:
-        model = onnx.load_model_from_string(path.read_bytes())
+        stored = [
+            onnx.TensorProto.FromString(bytes(one))
+            for one in find_initializers(path.read_bytes())
+        ]
+    except ValueError:
+        raise
     except Exception as error:  # whatever its parser raises
         raise ValueError("it is no file of ONNX") from error
-    yield {
-        (one.name or str(number)): _head(one)
-        for number, one in enumerate(model.graph.initializer)
-    }
+    yield {(one.name or str(number)): _head(one) for number, one in enumerate(stored)}
 
 
 def _head(stored: "onnx.TensorProto") -> TensorHead:
