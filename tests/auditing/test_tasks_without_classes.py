@@ -89,6 +89,7 @@ NEED_CLASSES = frozenset(
         "shift_tracking",
         "whispers",
         "zlg",
+        "sum_shares",
     }
 )
 """Attacks that need a task with classes."""

@@ -172,7 +172,7 @@ def test_the_schema_of_policies_lists_every_table(overheard: Command):
     assert said.code == 0
     assert set(json.loads(said.out)["properties"]) == {
         "straddles", "verdicts", "leaks", "epsilons", "costs", "recording_incomplete",
-            "exceptions",
+            "exceptions", "sums",
     }  # fmt: skip
 
 

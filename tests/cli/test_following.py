@@ -115,12 +115,12 @@ def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     said = overheard(*command, "--follow", "--follow-timeout", "0.1")
     assert said.code == 0, said.err
     assert "no new round for 0.1 s, so the run counts as over" in said.out
-    assert "from 1 round" in " ".join(said.out.split())
+    assert said.out.startswith("round 0, ")
     growing.commit_round(1)
     growing.commit_round(2)
     again = overheard(*command, "--follow")
     assert again.code == 0, again.err
-    assert "from 2 rounds" in " ".join(again.out.split())
+    assert again.out.startswith("the run has ended")
 
 
 @pytest.mark.slow

@@ -127,12 +127,12 @@ def test_a_model_saved_after_its_round_is_told(overheard: Command, tmp_path: Pat
     assert "The replies lead to the next broadcasts by the mean of the replies" in mended.out
 
 
-def test_refuses_torch_files_and_says_how_to_convert_them(
+def test_refuses_whole_networks_in_torch_files_and_says_what_to_save(
     overheard: Command, exported: Path, tmp_path: Path
 ):
-    torch.save({"weight": torch.ones(2)}, exported / "0" / "c.pt")
+    torch.save(torch.nn.Linear(2, 1), exported / "0" / "c.pt")
     said = overheard("import", exported, "--out", tmp_path / "run")
-    assert_user_error(said, "c.pt", "from safetensors.torch import save_file")
+    assert_user_error(said, "c.pt", "save its state_dict()")
 
 
 @pytest.mark.slow

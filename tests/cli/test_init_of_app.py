@@ -92,7 +92,7 @@ def test_the_network_is_found_from_any_folder_and_the_others_are_told(
     assert said.code == 0, said.err
     assert "clinic_of_app.task:Net is not taken: layers.0.weight is missing" in said.out
     assert "clinic_of_app.task:Needy is not taken" in said.out
-    assert "missing 1 required positional argument: 'width'" in said.out
+    assert "its parameter width has no value" in said.out
     text = Path("plan.toml").read_text()
     assert "clinic_of_app.task:Wide" in text.partition("model = ")[2]
     assert 'knows = ["model", "recipe"]' in text

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
 from overheard.core.known_facts.token_words import TokenWords
+from overheard.core.parties import client
 from overheard.core.task import Task
 from overheard.data.content_hash import content_hashes
 from overheard.data.dataset import DataReading, Dataset, ReadColumn
 from overheard.data.dataset_digest import dataset_digest
 from overheard.data.datasets.no_examples import NoExamples
+from overheard.data.listed_records import ListedRecords
 from overheard.data.splits.iid import Iid
 from overheard.data.summary import summarise_data
 
@@ -134,6 +136,10 @@ CHANGES: dict[str, tuple[object, ...]] = {
     "embeddings": (torch.ones(4, 2).double(), torch.ones(4, 2) + 1e-6),
     "attributes": ({"hand": ("left", "right", "right", "left"), "age": ("1", "2", "3", "4")},),
     "background": (OTHER, None),
+    "listed": (
+        ListedRecords(OTHER, {client(0): (0,)}),
+        ListedRecords(EXAMPLES, {client(0): (1,)}),
+    ),
     "token_words": (TokenWords(9, words=tuple("abcdefgi")),),
 }
 

@@ -101,7 +101,7 @@ def test_knows_the_settings_that_only_a_user_may_give():
     given = {(one, outside_settings(one)) for one in (Net, Data, MmAug, Transformer, Mlp)}
     assert given == {
         (Net, frozenset({"reference", "base"})),
-        (Data, frozenset({"reference", "tokenizer"})),
+        (Data, frozenset({"candidates", "reference", "tokenizer"})),
         (MmAug, frozenset({"extractor"})),
         (Transformer, frozenset({"base"})),
         (Mlp, frozenset()),

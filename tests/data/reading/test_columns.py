@@ -64,8 +64,9 @@ def test_refuses_a_user_with_several_values_by_name() -> None:
     [
         (torch.tensor([0, 2, 1]), "classification"),
         (torch.tensor([[0.0, 1.0], [1.0, 1.0]]), "multi_label"),
-        (torch.tensor([[0], [1]]), "multi_label"),
-        (torch.tensor([0.0, 1.0]), "regression"),
+        (torch.tensor([[0], [1]]), "classification"),
+        (torch.tensor([0.0, 1.0]), "classification"),
+        (torch.tensor([0.0, 2.5]), "regression"),
         (torch.tensor([[0.5, 1.0]]), "regression"),
     ],
 )
