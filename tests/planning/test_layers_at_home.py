@@ -129,9 +129,13 @@ def test_a_lost_name_that_two_parts_could_have_is_not_guessed():
 
 
 def record(
-    folder: Path, shapes: Shapes, absent: tuple[str, ...] = (), algorithm: str = ""
+    folder: Path,
+    shapes: Shapes,
+    absent: tuple[str, ...] = (),
+    algorithm: str = "",
+    rounds: int = 8,
 ) -> Path:
-    """Record three clients and eight rounds of a network with these tensors."""
+    """Record three clients and some rounds of a network with these tensors."""
     clients = [client(number) for number in range(3)]
     generator = Seed(0).generator()
 
@@ -139,7 +143,7 @@ def record(
         return {name: torch.randn(one, generator=generator) for name, one in shapes.items()}
 
     writer = AsyncWriter(folder, RunInfo("flower", algorithm=algorithm))
-    for _ in range(8):
+    for _ in range(rounds):
         writer.begin_round([SERVER])
         writer.write(SERVER, frozenset(clients), lambda: Broadcast(draw()))
         for one in clients:
@@ -162,6 +166,20 @@ def test_a_first_plan_names_the_algorithm_and_what_cannot_be_asked(tmp_path: Pat
     assert written.attacks == ("shift",)
     assert "taken for FedPer" in written.notes[0]
     assert "the last layer of the model, which stays with each client" in written.missing["llg"]
+
+
+@pytest.mark.slow
+def test_a_refusal_asks_for_nothing_that_was_found(tmp_path: Path):
+    folder = record(tmp_path / "recording", BODY, rounds=2)
+    app = FlowerApp(("torch.nn:Bilinear", *APP.networks))
+    with pytest.raises(PlanError, match="taken for FedPer") as refused:
+        write_first_plan(FirstPlanRequest(read_recorded_facts(folder), app), HERE)
+    told = str(refused.value)
+    assert "give labelled examples that no client holds (--data FILE --label COLUMN). " in told
+    assert "shift needs 8 consecutive rounds" in told
+    # The network was found, so neither it nor those that are other networks matter.
+    assert "--flower" not in told
+    assert "is not taken" not in told
 
 
 @pytest.mark.slow

@@ -151,7 +151,8 @@ class FirstPlan:
         proposal: "package.module:name" of a network that the recording names and the plan does
             not, as whoever made the recording chose it; None = there is none.
         training: how clients train, as far as it is known.
-        networks: networks of the app that were looked at and not taken, with the reason.
+        networks: networks of the app that were looked at, with the reason against each; empty
+            if one was taken.
         app: the folder from which the plan's network is imported; None = from no app.
         notes: sentences on what can be asked of the recording.
         data: sentences on what was read of the data, and how it fits the recorded model.
@@ -205,17 +206,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
     if not able:
         _refuse_contradiction(request.recording)
-        proposal = "" if facts.proposal is None else f"{describe_proposal(facts.proposal)}. "
-        raise PlanError(
-            "no attack can run with what is known: give labelled examples that no client holds "
-            "(--data FILE --label COLUMN), and the network if the recording does not state it "
-            "(--model package.module:Class, or --flower FOLDER). Records of which you know "
-            "whether a client trained on them (--candidates FILE) add attacks on membership. "
-            + proposal
-            + "".join(f"{note}. " for note in _notes(facts))
-            + "".join(f"{name} is not taken: {why}. " for name, why in facts.networks.items())
-            + _list_needs(missing)
-        )
+        raise PlanError(_say_what_is_missing(request, facts, missing))
     kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
     facts, data = _with_tried_data(facts, audit_inputs, resources)
@@ -228,11 +219,44 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
         MappingProxyType(missing),
         facts.proposal,
         facts.training,
-        facts.networks,
+        _refused_networks(facts),
         facts.app,
         _notes(facts),
         data,
     )
+
+
+def _say_what_is_missing(
+    request: FirstPlanRequest, facts: PlanFacts, missing: Mapping[str, str]
+) -> str:
+    """Return why no attack can run; it asks for nothing that was given."""
+    asked = []
+    if request.data is None:
+        asked.append("labelled examples that no client holds (--data FILE --label COLUMN)")
+    if not facts.is_model_known:
+        asked.append(
+            "the network, if the recording does not state it (--model package.module:Class, "
+            "or --flower FOLDER)"
+        )
+    head = f": give {', and '.join(asked)}. " if asked else ". "
+    if request.candidates is None:
+        head += (
+            "Records of which you know whether a client trained on them (--candidates FILE) "
+            "add attacks on membership. "
+        )
+    proposal = "" if facts.proposal is None else f"{describe_proposal(facts.proposal)}. "
+    networks = _refused_networks(facts).items()
+    return (
+        f"no attack can run with what is known{head}{proposal}"
+        + "".join(f"{note}. " for note in _notes(facts))
+        + "".join(f"{name} is not taken: {why}. " for name, why in networks)
+        + _list_needs(missing)
+    )
+
+
+def _refused_networks(facts: PlanFacts) -> Mapping[str, str]:
+    """Return why no network of the app was taken; empty if one was."""
+    return MappingProxyType({}) if facts.is_model_known else facts.networks
 
 
 def _notes(facts: PlanFacts) -> tuple[str, ...]:
