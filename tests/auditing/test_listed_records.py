@@ -7,17 +7,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from overheard.archive.reader import open_transcript
 from overheard.auditing.inputs import Resources
 from overheard.auditing.judging.record_difference import measure_record_difference
+from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run import audit
-from overheard.core.errors import DataError, PlanError
+from overheard.core.errors import DataError, PlanError, TranscriptError
 from overheard.core.examples import without_classes
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
+from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.data.datasets.custom import Own
 from overheard.data.listed_records import ListedRecords, members_of_cells
+from overheard.data.partition.data_partition import DataPartition
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.recorders.async_writer import AsyncWriter
@@ -164,6 +168,39 @@ def test_owners_are_named_by_clients_or_numbers() -> None:
         members_of_cells(path, "owner", ["0", "1"])
     with pytest.raises(DataError, match="must be 1"):
         members_of_cells(path, "member", ["1", "maybe"])
+
+
+def test_owners_are_named_as_the_app_names_its_clients(tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    recorded(recording)
+    transcript = open_transcript(recording)
+    records = without_classes(torch.zeros(4, INPUTS), torch.zeros(4, 1))
+    task = Task((INPUTS,), ("days",), kind="regression")
+
+    def owners(*names: str) -> RecordOwners | None:
+        members = members_of_cells(Path("records.csv"), "owner", [*names, "none"])
+        truth = read_recorded_truth(
+            recording,
+            transcript,
+            task.classes,
+            DataPartition(records, (), records, records, {}),
+            is_external=True,
+            listed=ListedRecords(records, members),
+        )
+        assert truth is not None
+        return truth.facts.get(RecordOwners)
+
+    names = recording / "node_names.json"
+    names.write_text('{"client/0": "7", "client/1": "north", "client/2": "both"}')
+    assert owners("7", "north", "client/0") == RecordOwners(
+        {client(0): (0, 2), client(1): (1,)}
+    )
+    names.write_text('{"client/0": "both", "client/1": "both"}')
+    with pytest.raises(TranscriptError, match="names both as owner"):
+        owners("both")
+    names.write_text("[7]")
+    with pytest.raises(TranscriptError, match="must be a JSON object with a name for each"):
+        owners("7")
 
 
 def test_a_classifier_of_records_alone_finds_what_differs() -> None:

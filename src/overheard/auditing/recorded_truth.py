@@ -10,6 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.archive.layout import truth_path
+from overheard.archive.party_names import read_party_names
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.facts import Facts
@@ -134,13 +135,33 @@ def _with_listed(
             f"{path}: states members of canaries, and the plan lists other records: leave one "
             "out"
         )
-    unknown = sorted({*listed.members} - {*parties, COHORT})
+    members = _with_recorded_names(listed.members, parties, path.parent)
+    unknown = sorted({*members} - {*parties, COHORT})
     if unknown:
         raise TranscriptError(
             f"the list of candidate records names {_some(unknown)} as owners, but the parties "
             f"of the run are {_some(sorted(parties))}: use the names of its clients"
         )
-    return truth.having(RecordOwners(listed.members))
+    return truth.having(RecordOwners(members))
+
+
+def _with_recorded_names(
+    members: Mapping[Party, tuple[int, ...]], parties: Collection[Party], recording: Path
+) -> Mapping[Party, tuple[int, ...]]:
+    """Return the members by party, where a list may name a client as its app does.
+
+    A name that two clients have names none.
+    """
+    by_name = defaultdict[str, list[Party]](list)
+    if {*members} - {*parties, COHORT}:
+        for party, name in read_party_names(recording).items():
+            by_name[name].append(party)
+    found = defaultdict[Party, tuple[int, ...]](tuple)
+    for owner, rows in members.items():
+        # A list has "client/3" for 3.
+        named = () if owner in parties else by_name.get(owner.removeprefix("client/"), ())
+        found[named[0] if len(named) == 1 else owner] += rows
+    return {party: tuple(sorted(rows)) for party, rows in found.items()}
 
 
 def compare_counts(truth: GroundTruth, transcript: Transcript) -> tuple[str, ...]:

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import final
 
+from overheard.archive.party_names import NAMES_FILE
 from overheard.core.parties import Party, client
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.reply_values import sanitize_text
-
-NAMES_FILE = "node_names.json"
-"""In the folder of the recording, outside of the transcript, which can be shared without it."""
 
 PARTITION_KEY = "partition-id"
 """The key under which Flower's simulation tells a node the number of its partition."""
