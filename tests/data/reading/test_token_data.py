@@ -1,6 +1,7 @@
 """Texts as token ids, from arrays, tables, functions and Arrow folders."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -137,3 +138,21 @@ def test_a_folder_without_token_ids_says_what_is_needed(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{}")
     with pytest.raises(DataError, match="--text COLUMN --tokenizer "):
         Own(str(tmp_path)).load(None)
+
+
+def test_offsets_beyond_the_numbers_of_a_folder_are_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 2**30, 3], "int32").tobytes())
+    rows = pa.Array.from_buffers(
+        pa.list_(pa.int64()), 2, [None, offsets], children=[pa.array([1, 2, 3])]
+    )
+    table = pa.Table.from_arrays([rows], ["input_ids"])
+    (tmp_path / "state.json").write_text("{}")
+    target = str(tmp_path / "a.arrow")
+    with pa.OSFile(target, "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    with pytest.raises(DataError, match="cannot be read"):
+        load_tokens(str(tmp_path), TokenSettings())
+    (tmp_path / "a.arrow").unlink()
+    os.mkfifo(tmp_path / "a.arrow")
+    with pytest.raises(DataError, match="no regular file"):
+        load_tokens(str(tmp_path), TokenSettings())

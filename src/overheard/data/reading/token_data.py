@@ -242,12 +242,17 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
 
     tables = []
     for file in sorted(path.glob("*.arrow")):
+        if not file.is_file():
+            raise DataError(f"{file} is no regular file: save the dataset again")
         refuse_large(f"{file}: the table", file.stat().st_size, DataError, part=TABLE)
         try:
             with pa.memory_map(str(file)) as source:
-                tables.append(pa.ipc.open_stream(source).read_all())
+                found = pa.ipc.open_stream(source).read_all()
+            # Offsets beyond the numbers would end the process.
+            found.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file} cannot be read: {error}") from error
+        tables.append(found)
     if not tables:
         raise DataError(f"{path} has no .arrow file: save the dataset again")
     table = pa.concat_tables(tables)
