@@ -23,7 +23,7 @@ from overheard.findings.question import Question
 from overheard.learning.training_job import ClientResult, TrainingGroup
 from overheard.plans.plan import parse_plan
 from overheard.plans.registries import ATTACKS, SPLITS, questions
-from tests.nulls.sources import Source, mnist, sources
+from tests.nulls.sources import LOSS_OF_NUMBERS, Source, mnist, sources
 
 Null = Literal["noise", "users"]
 """Why nothing can leak. "noise": updates are random numbers that depend on no data, and losses
@@ -148,6 +148,12 @@ def _kind_of(question: Question[Any]) -> Kind:
 def _is_possible(question: Question[Any], source: Source, split: str, null: Null) -> bool:
     if question.is_about_users and not SPLITS.plugins()[split].has_one_user_per_client:
         return False
+    # Other questions are asked of classes, and their splits divide by classes.
+    asks_numbers = question.name == "target_distribution"
+    if asks_numbers != (source.loss == LOSS_OF_NUMBERS):
+        return False
+    if asks_numbers and SPLITS.plugins()[split].needs_classes:
+        return False
     # Honest updates of shuffled users leak all that is not about users.
     of_users = question.is_about_users and question.name not in NOT_OF_USERS
     if null == "users" and not (of_users and source.are_users_shuffled):
@@ -243,7 +249,13 @@ def _plan_of(federation: Federation, number: int, folder: Path) -> Mapping[str, 
             "clients": _clients_of(federation),
             **{name: value for name, value in stated.items() if value is not None},
         },
-        "training": {"model": source.model, "rounds": rounds, "rate": 0.2, "batch": 8},
+        "training": {
+            "model": source.model,
+            "rounds": rounds,
+            "rate": 0.2 if source.loss == "cross_entropy" else 0.02,
+            "batch": 8,
+            "loss": source.loss,
+        },
         "threats": [
             {
                 "by_round": False,

@@ -40,6 +40,7 @@ class Source:
         are_users_shuffled: whether nothing in a row tells its user.
         has_attributes: whether users have an attribute.
         has_texts: whether the words of clients can be asked for.
+        loss: the loss in a plan; that of numbers to predict stands for a task without classes.
         why_missing: why there are no data; "" = there are.
 
     """
@@ -52,6 +53,7 @@ class Source:
     are_users_shuffled: bool = True
     has_attributes: bool = True
     has_texts: bool = False
+    loss: str = "cross_entropy"
     why_missing: str = ""
 
 
@@ -64,6 +66,20 @@ def _write_table(folder: Path, number: int) -> Mapping[str, Any]:
     names = [f"x{column}" for column in range(COLUMNS)]
     rows = [[f"{value:.3f}" for value in row] for row in inputs]
     return _write_csv(folder / "own.csv", names, rows, labels, users, hands)
+
+
+def _write_numbers(folder: Path, number: int) -> Mapping[str, Any]:
+    """Write a number to predict for each row, from its other numbers."""
+    generator = np.random.default_rng(number)
+    _, users, hands = _draw_rows(generator)
+    inputs = generator.normal(size=(ROWS, COLUMNS))
+    levels = inputs.sum(1) + generator.normal(size=ROWS)
+    names = [*(f"x{column}" for column in range(COLUMNS)), "level"]
+    cells = np.column_stack([inputs, levels])
+    rows = [[f"{value:.3f}" for value in row] for row in cells]
+    no_labels = np.zeros(ROWS, np.int64)
+    table = _write_csv(folder / "own.csv", names, rows, no_labels, users, hands)
+    return {**table, "task": "regression", "label": "level", "left_out": ["label"]}
 
 
 def _write_texts(folder: Path, number: int) -> Mapping[str, Any]:
@@ -122,6 +138,8 @@ def _why_missing(source: str, *files: str) -> str:
     return ""
 
 
+LOSS_OF_NUMBERS = "squared_error"
+
 MLP: Mapping[str, Any] = {"kind": "mlp", "hidden": [8]}
 TEXT_BAG: Mapping[str, Any] = {"kind": "text_bag", "dim": 4, "hidden": 4}
 
@@ -143,6 +161,7 @@ def sources() -> tuple[Source, ...]:
         # Arrays have no attributes.
         Source("own images", len(LABELS), MLP, _write_images, has_attributes=False),
         Source("own texts", len(LABELS), TEXT_BAG, _write_texts, has_texts=True),
+        Source("own numbers", 1, MLP, _write_numbers, loss=LOSS_OF_NUMBERS),
     )
 
 
