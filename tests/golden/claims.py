@@ -12,11 +12,13 @@ from overheard.findings.audit import Audit
 from overheard.findings.finding import Cell, Finding
 from tests.golden.rounding import Json, Table, rounded, table
 
-TOLERANCE = 5e-3
+TOLERANCE = 2e-2
 """Largest difference of a number from the stored one, relative to it if it is larger than 1.
 
 Measured with ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 on a processor with
 AVX-512: 0.0022 in an interval of a trained estimator, 0.0004 in a loss, 0.00003 elsewhere.
+Between two processors: 0.0138 in one end of an interval, which is a ranked error of few virtual
+clients and moved by one rank; 0.0022 and less elsewhere.
 """
 
 
