@@ -43,6 +43,20 @@ def save_table(table: pa.Table, path: Path) -> None:
         writer.write_table(table)
 
 
+def save_folder(folder: Path, *tables: pa.Table, compression: str | None = None) -> Path:
+    """Save tables as the files of a folder of datasets."""
+    folder.mkdir(exist_ok=True)
+    (folder / "state.json").write_text("{}")
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    for number, table in enumerate(tables):
+        with (
+            pa.OSFile(str(folder / f"data-{number}.arrow"), "wb") as file,
+            pa.ipc.new_stream(file, table.schema, options=options) as writer,
+        ):
+            writer.write_table(table)
+    return folder
+
+
 def test_texts_of_a_table_are_encoded_by_the_function_of_the_app(tmp_path: Path) -> None:
     path = tmp_path / "spare.csv"
     path.write_text("body,board\n" + "a bcd,x\nabcd a,y\n" * 5)
@@ -156,3 +170,95 @@ def test_offsets_beyond_the_numbers_of_a_folder_are_refused(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "a.arrow")
     with pytest.raises(DataError, match="no regular file"):
         load_tokens(str(tmp_path), TokenSettings())
+
+
+LABELS = [0, 1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"input_ids": pa.nulls(10**9)}, "table of 1000000000 rows takes .*--max-unpacked"),
+        ({"input_ids": IDS, "label": [0, 1, 0, 1, 0, 10**9]}, "must have 2 to 1000: number"),
+        ({"input_ids": IDS, "label": ["a", "b"] * 3}, r"class_encode_column\(\"label\"\)"),
+        ({"input_ids": IDS, "label": [0, None] * 3}, "label has 3 empty values"),
+        ({"input_ids": IDS, "label": [{"a": 1}] * 6}, "must have whole numbers"),
+        ({"input_ids": IDS, "token_type_ids": [None] * 6}, "token_type_ids has values of type"),
+        ({"input_ids": IDS, "token_type_ids": [[0], None] * 3}, "has 3 empty values"),
+        ({"input_ids": IDS, "attention_mask": [[1]] * 6}, "their lengths differ"),
+        ({"input_ids": [[1, 2**62]] * 6}, "may have 1048576, whose embedding fits memory"),
+        ({"input_ids": [[1.5, 2.0]] * 6}, "must have a list of whole numbers"),
+        ({"input_ids": [[[1], [2]]] * 6}, "must have a list of whole numbers"),
+        ({"input_ids": pa.array([], pa.list_(pa.int64()))}, "there are no texts"),
+    ],
+)
+def test_columns_that_are_no_token_ids_or_labels_are_refused(
+    tmp_path: Path, columns: dict[str, list[object]], told: str
+) -> None:
+    folder = save_folder(tmp_path, pa.table(columns))
+    with pytest.raises(DataError, match=told):
+        load_tokens(str(folder), TokenSettings())
+
+
+def test_files_that_save_to_disk_does_not_write_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"input_ids": IDS, "label": LABELS})
+    other = pa.table({"input_ids": IDS, "label": list(map(str, LABELS))})
+    twice = pa.Table.from_arrays([table.column(0)] * 2, ["input_ids"] * 2)
+    coded = pa.table({"input_ids": IDS, "a": pa.array(["x"] * 6).dictionary_encode()})
+    linked = save_folder(tmp_path / "linked")
+    save_folder(tmp_path / "outside", table)
+    (linked / "data.arrow").symlink_to(tmp_path / "outside" / "data-0.arrow")
+    for folder, told in (
+        (save_folder(tmp_path / "two", table, other), "other columns, or other types"),
+        (save_folder(tmp_path / "twice", twice), "has a column twice"),
+        (save_folder(tmp_path / "packed", table, compression="zstd"), "without compression"),
+        (save_folder(tmp_path / "coded", coded), "without compression and dictionaries"),
+        (linked, "links to outside of its folder"),
+    ):
+        with pytest.raises(DataError, match=told):
+            load_tokens(str(folder), TokenSettings())
+
+
+def test_parts_of_a_dataset_are_read_as_one_table(tmp_path: Path) -> None:
+    table = pa.table({"input_ids": IDS, "label": LABELS})
+    folder = save_folder(tmp_path, table, table.slice(2, 2))
+    assert all_rows(Own(str(folder), token_ids=8)) == sorted(PADDED + PADDED[2:4])
+
+
+@pytest.mark.parametrize("names", [["ham", "spam\x1b[2J"], ["ham", "ham"]])
+def test_names_of_classes_that_cannot_be_told_apart_are_refused(
+    tmp_path: Path, names: list[str]
+) -> None:
+    save_folder(tmp_path, pa.table({"input_ids": IDS, "label": LABELS}))
+    info = {"features": {"label": {"names": names}}}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+    with pytest.raises(DataError, match=r"not a valid name|a name twice"):
+        load_tokens(str(tmp_path), TokenSettings())
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"token_type_ids": [None] * 6}, "token_type_ids must be whole numbers"),
+        ({"attention_mask": [[1]] * 6}, "their lengths differ"),
+        ({"input_ids": [[0.5]] * 6}, "input_ids must be whole numbers"),
+        ({"input_ids": [[2**64]] * 6}, "input_ids must be whole numbers"),
+        ({"input_ids": [[[1]]] * 6}, "input_ids must be whole numbers"),
+        ({"label": ["ham", "spam"] * 3}, "some are texts or empty"),
+        ({"label": [0, None] * 3}, "some are texts or empty"),
+        ({"label": [0, [1, 2]] * 3}, "my.data:spare: "),
+    ],
+)
+def test_columns_of_a_function_that_are_no_token_ids_or_labels_are_refused(
+    columns: dict[str, object], told: str
+) -> None:
+    returned = {"input_ids": IDS, "label": LABELS} | columns
+    with pytest.raises(DataError, match=told):
+        tokens_of_returned(returned, "my.data:spare", Seed(0))
+
+
+def test_an_array_of_labels_that_are_texts_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "spare.npz"
+    np.savez(path, x=np.array(PADDED), y=np.array(["a", "b"] * 3))
+    with pytest.raises(DataError, match="y has no numbers: store the number of each class"):
+        load_tokens(str(path), TokenSettings())

@@ -44,6 +44,13 @@ def test_models_in_a_folder_are_rounds_in_the_order_of_their_numbers(tmp_path: P
     assert (facts.rounds, facts.observer, facts.is_global_only) == (2, late_joiner(0), True)
 
 
+def test_a_sign_in_place_of_a_number_is_another_name(tmp_path: Path) -> None:
+    folder = save(tmp_path / "results", ["m#.pt", "m1.pt", "m2.pt", "m3.pt"])
+    imported = import_recording(folder, tmp_path / "run")
+    assert imported.rounds == 2
+    assert imported.notes[1:] == ("Models of other names were left out: m#.pt.",)
+
+
 def test_models_of_every_tenth_round_count_as_steps_of_ten(tmp_path: Path) -> None:
     folder = save(tmp_path / "results", ["model10.npz", "model20.npz", "model30.npz"])
     (folder / "about.toml").write_text('clients = ["0", "1"]\n')

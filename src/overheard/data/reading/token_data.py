@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, final
 
@@ -24,7 +25,9 @@ from overheard.core.settings import NotNegative, Positive, Settings
 from overheard.core.task import Task
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
-from overheard.data.reading.arrays import list_arrays, read_array
+from overheard.data.reading.arrays import checked_names, list_arrays, read_array
+from overheard.data.reading.arrow_folder import read_arrow_folder
+from overheard.data.reading.custom_arrays import MAX_CLASSES
 from overheard.data.reading.table_names import read_names_of_column
 from overheard.data.reading.text_table import read_text_table
 from overheard.disk.limits import TABLE, refuse_large
@@ -38,11 +41,17 @@ LABELS = ("label", "labels")
 
 ID_BYTES = 8
 
+MAX_TOKENS = 2**20
+"""The most tokens of a vocabulary: as vectors of 256 numbers, they take 1 GiB. Published
+tokenizers have up to 901,629 (XLM-V)."""
+
 NEXT_TOKEN = ("next token",)
 """The name of the output of a language model, the mean loss of a text."""
 
 ARROW_STATE = "state.json"
 """The file by which a folder is known that Hugging Face's datasets saved."""
+
+NO_ROWS = "{} must be whole numbers below 2^63, a row for each text: encode the texts again"
 
 HOW_TO_RETURN = (
     "return token ids and labels as a tuple, `return ids, labels`, token ids alone for a "
@@ -86,10 +95,10 @@ class _Read:
 
     """
 
-    ids: Sequence[Sequence[int]] | Tensor
+    ids: Sequence[Sequence[int] | Tensor] | Tensor
     labels: Sequence[int] | Tensor | None
     names: tuple[str, ...] = ()
-    mask: Sequence[Sequence[int]] | Tensor | None = None
+    mask: Sequence[Sequence[int] | Tensor] | Tensor | None = None
 
 
 def is_arrow_folder(reference: str) -> bool:
@@ -176,22 +185,27 @@ def _columns(returned: object, reference: str) -> Mapping[str, Any] | None:
 
 
 def _of_columns(columns: Mapping[str, Any], reference: str) -> _Read:
-    ids = columns[IDS]
-    if PAIRS in columns and any(any(row) for row in columns[PAIRS]):
-        raise DataError(
-            f"{reference}: {PAIRS} are not all 0, and only {IDS} are given to the network: "
-            "leave them out, or let the network compute them"
-        )
-    name = next((one for one in LABELS if one in columns), None)
-    labels = None if name is None else columns[name]
-    # Collators for language models give a label for each token.
-    if labels is not None and torch.as_tensor(_first(labels)).dim():
-        labels = None
-    return _Read(ids, labels, columns.get("names", ()), columns.get(MASK))
+    try:
+        ids = _texts(columns[IDS], IDS)
+        if PAIRS in columns and any(map(torch.any, _texts(columns[PAIRS], PAIRS))):
+            raise DataError(
+                f"{reference}: {PAIRS} are not all 0, and only {IDS} are given to the network: "
+                "leave them out, or let the network compute them"
+            )
+        mask = _texts(columns[MASK], MASK) if MASK in columns else None
+        name = next((one for one in LABELS if one in columns), None)
+        labels = None if name is None else columns[name]
+        # Collators for language models give a label for each token.
+        if labels is not None and _is_of_tokens(labels):
+            labels = None
+        return _Read(ids, labels, tuple(columns.get("names", ())), mask)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise DataError(f"{reference}: {error}: {HOW_TO_RETURN}") from error
 
 
-def _first(values: Any) -> Any:
-    return values[0] if len(values) else 0
+def _is_of_tokens(labels: Any) -> bool:
+    first = labels[0] if len(labels) else 0
+    return not isinstance(first, str) and bool(torch.as_tensor(first).dim())
 
 
 def _read_returned(returned: object, reference: str) -> _Read:
@@ -200,23 +214,17 @@ def _read_returned(returned: object, reference: str) -> _Read:
         return _of_columns(columns, reference)
     parts = returned.tensors if isinstance(returned, TensorDataset) else returned
     if isinstance(parts, Tensor | np.ndarray):
-        return _Read(torch.as_tensor(parts), None)
-    if isinstance(parts, tuple) and len(parts) == 1:
-        return _Read(torch.as_tensor(parts[0]), None)
-    if not isinstance(parts, tuple) or len(parts) not in (2, 3):
+        parts = (parts,)
+    if not isinstance(parts, tuple) or not 1 <= len(parts) <= 3:
         raise DataError(
             f"{reference} returned an object of type {type(returned).__name__}: {HOW_TO_RETURN}"
         )
     try:
-        ids, mask, labels = parts if len(parts) == 3 else (parts[0], None, parts[1])
-        found = torch.as_tensor(labels)
-        is_mask = mask is not None
-        return _Read(
-            torch.as_tensor(ids),
-            None if found.dim() == 2 else found,
-            mask=torch.as_tensor(mask) if is_mask else None,
-        )
-    except (TypeError, ValueError, RuntimeError) as error:
+        ids = torch.as_tensor(parts[0])
+        labels = torch.as_tensor(parts[-1]) if len(parts) > 1 else None
+        mask = torch.as_tensor(parts[1]) if len(parts) > 2 and parts[1] is not None else None
+        return _Read(ids, None if labels is None or labels.dim() == 2 else labels, mask=mask)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise DataError(f"{reference}: {error}: {HOW_TO_RETURN}") from error
 
 
@@ -227,7 +235,10 @@ def _read_arrays(path: Path) -> _Read:
 
     def first(*choices: str) -> Tensor | None:
         found = next((one for one in choices if one in names), None)
-        return None if found is None else torch.from_numpy(read_array(path, found))
+        values = None if found is None else read_array(path, found)
+        if values is not None and values.dtype.kind not in "iufb":
+            raise DataError(f"{path}: {found} has no numbers: store the number of each class")
+        return None if values is None else torch.from_numpy(values)
 
     ids = first(IDS, "x")
     if ids is None:
@@ -237,44 +248,25 @@ def _read_arrays(path: Path) -> _Read:
 
 
 def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSettings) -> _Read:
-    """Read the files that `datasets.Dataset.save_to_disk` wrote, without its library."""
-    import pyarrow as pa
-
-    tables = []
-    for file in sorted(path.glob("*.arrow")):
-        if not file.is_file():
-            raise DataError(f"{file} is no regular file: save the dataset again")
-        refuse_large(f"{file}: the table", file.stat().st_size, DataError, part=TABLE)
-        try:
-            with pa.memory_map(str(file)) as source:
-                found = pa.ipc.open_stream(source).read_all()
-            # Offsets beyond the numbers would end the process.
-            found.validate(full=True)
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{file} cannot be read: {error}") from error
-        tables.append(found)
-    if not tables:
-        raise DataError(f"{path} has no .arrow file: save the dataset again")
-    table = pa.concat_tables(tables)
-    columns = {name: table.column(name) for name in table.column_names}
-    label = label if label in columns else next((one for one in LABELS if one in columns), "")
+    column = text or "text"
+    found = read_arrow_folder(path, frozenset({IDS, MASK, PAIRS, label, *LABELS, column}))
+    label = next((one for one in (label, *LABELS) if one in found.columns), "")
     names = _names_in_info(path, label)
-    labels = columns[label].to_pylist() if label else None
-    if IDS not in columns:
-        column = text or "text"
-        if settings.tokenizer is None or column not in columns:
+    # Collators for language models give a label for each token.
+    has_labels = label and not found.is_of_rows(label)
+    labels = found.integers(label) if has_labels else None
+    if IDS not in found.columns:
+        if settings.tokenizer is None or column not in found.columns:
             raise DataError(
-                f"{path} has the columns {printable_excerpt(', '.join(columns))}, and no "
+                f"{path} has the columns {printable_excerpt(', '.join(found.names))}, and no "
                 f"{IDS}: tokenise it before you save it, or name a column of texts and what "
                 "tokenises them (--text COLUMN --tokenizer package.module:function). Save "
                 "inputs that are no texts as an .npz with x and y"
             )
-        texts = [str(one) for one in columns[column].to_pylist()]
-        return _Read(_encode(texts, settings), labels, names)
-    found = {name: columns[name].to_pylist() for name in (IDS, MASK, PAIRS) if name in columns}
-    if labels is not None:
-        found["labels"] = labels
-    return _of_columns(found | ({"names": names} if names else {}), str(path))
+        return _Read(_encode(found.texts(column), settings), labels, names)
+    rows = {name: found.rows(name) for name in (IDS, MASK, PAIRS) if name in found.columns}
+    given = {} if labels is None else {"labels": labels, "names": names}
+    return _of_columns(rows | given, str(path))
 
 
 def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
@@ -335,7 +327,8 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> _
     if None in labels:
         return _Read(ids, None)
     names = tuple(sorted(set(map(str, labels))))
-    return _Read(ids, [names.index(str(one)) for one in labels], names)
+    places = {name: place for place, name in enumerate(names)}
+    return _Read(ids, [places[str(one)] for one in labels], names)
 
 
 def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
@@ -357,7 +350,7 @@ def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
 
 def _ids_of(encoded: Any) -> list[int]:
     found = encoded[IDS] if isinstance(encoded, Mapping) else getattr(encoded, "ids", encoded)
-    return [int(one) for one in found]
+    return [index(one) for one in found]
 
 
 def _import(reference: str, place: str) -> Callable[..., Any]:
@@ -372,63 +365,129 @@ def _import(reference: str, place: str) -> Callable[..., Any]:
 def _dataset(reference: str, read: _Read, settings: TokenSettings, seed: Seed) -> Dataset:
     """Return the data set of token ids; a fifth is held out."""
     try:
-        padding = settings.padding
-        if read.mask is not None and padding is None:
-            padding = _masked_token(read)
-        ids = _rows(read.ids, padding or 0)
-        if read.mask is not None:
-            ids[_rows(read.mask, 0) == 0] = padding or 0
-        vocabulary = int(ids.max()) + 1 if settings.vocabulary is None else settings.vocabulary
-        if int(ids.min()) < 0 or int(ids.max()) >= vocabulary:
-            raise ValueError(
-                f"token ids lie from {int(ids.min())} to {int(ids.max())}, and the network has "
-                f"{vocabulary} tokens, from 0: encode the texts as the app does"
-            )
+        ids, padding = _padded(read, settings.padding)
+        vocabulary = _vocabulary(ids, settings.vocabulary)
         if read.labels is None:
             labels = torch.zeros(len(ids), dtype=torch.int64)
             examples = without_classes(ids, torch.zeros(len(ids), 1))
             task = Task((ids.shape[1],), NEXT_TOKEN, vocabulary, "language_modeling")
         else:
-            labels = torch.as_tensor(read.labels)
-            if labels.is_floating_point() or labels.dim() != 1 or int(labels.min()) < 0:
-                raise ValueError("labels of texts must be whole numbers from 0, one for each")
-            labels = labels.long()
-            count = max(2, int(labels.max()) + 1)
-            names = read.names if len(read.names) >= count else tuple(map(str, range(count)))
+            labels, names = _classes(reference, read.labels, read.names)
             examples, task = Examples(ids, labels), Task((ids.shape[1],), names, vocabulary)
         test = hold_out_fifth(labels, None, seed, Path(reference))
         notes = () if padding is None else (f"The padding of the texts is token {padding}.",)
         return Dataset(
             examples.take(~test), examples.take(test), task, reading=DataReading(notes=notes)
         )
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
         raise DataError(f"{reference}: {error}") from error
 
 
+def _padded(
+    read: _Read, padding: int | None
+) -> tuple[Int64[Tensor, "examples tokens"], int | None]:
+    """Return token ids in rows of one length, and the padding if it is known."""
+    texts = _texts(read.ids, IDS)
+    if read.mask is None:
+        return _rows(texts, padding or 0), padding
+    mask = _texts(read.mask, MASK)
+    if list(map(len, mask)) != list(map(len, texts)):
+        raise ValueError(
+            f"{MASK} must have a number for each token of {IDS}, and their lengths differ: "
+            "tokenise the texts again"
+        )
+    if padding is None:
+        padding = _masked_token(texts, mask)
+    ids = _rows(texts, padding or 0)
+    ids[_rows(mask, 0) == 0] = padding or 0
+    return ids, padding
+
+
+def _vocabulary(ids: Int64[Tensor, "examples tokens"], stated: int | None) -> int:
+    """Return the number of tokens, which token ids must be below."""
+    if not len(ids):
+        raise ValueError("there are no texts: give one or more")
+    least, most = int(ids.min()), int(ids.max())
+    count = most + 1 if stated is None else stated
+    if count > MAX_TOKENS:
+        raise ValueError(
+            f"the vocabulary has {count} tokens, and may have {MAX_TOKENS}, whose embedding "
+            "fits memory: encode the texts as the app does"
+        )
+    if least < 0 or most >= count:
+        raise ValueError(
+            f"token ids lie from {least} to {most}, and the network has {count} tokens, from "
+            "0: encode the texts as the app does"
+        )
+    return count
+
+
+def _classes(
+    reference: str, given: Sequence[int] | Tensor, names: tuple[str, ...]
+) -> tuple[Int64[Tensor, " examples"], tuple[str, ...]]:
+    """Return the class of each text, and the names of all classes."""
+    labels = torch.as_tensor(_without_texts(given))
+    if labels.is_floating_point() or labels.dim() != 1 or int(labels.min()) < 0:
+        raise ValueError("labels of texts must be whole numbers from 0, one for each")
+    count = max(2, int(labels.max()) + 1)
+    if max(count, len(names)) > MAX_CLASSES:
+        raise ValueError(
+            f"the labels have {max(count, len(names))} classes, but must have 2 to "
+            f"{MAX_CLASSES}: number them from 0"
+        )
+    checked = checked_names(reference, "names of classes", names)
+    return labels.long(), checked if len(names) >= count else tuple(map(str, range(count)))
+
+
+def _without_texts(labels: Any) -> Any:
+    is_list = not isinstance(labels, Tensor | np.ndarray)
+    if is_list and any(one is None or isinstance(one, str) for one in labels):
+        raise ValueError(
+            "labels of texts must be whole numbers from 0, and some are texts or empty: number "
+            "the classes, as class_encode_column of datasets does"
+        )
+    return labels
+
+
+def _texts(values: Any, name: str) -> Sequence[Int64[Tensor, " tokens"]]:
+    """Return the whole numbers of each text, of any lengths."""
+    if isinstance(values, Tensor | np.ndarray) and values.ndim == 2:
+        return tuple(_whole(values, name))
+    rows = [_whole(one, name) for one in values]
+    if any(row.dim() != 1 for row in rows):
+        raise ValueError(NO_ROWS.format(name))
+    return rows
+
+
+def _whole(values: Any, name: str) -> Int64[Tensor, "..."]:
+    try:
+        found = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise ValueError(NO_ROWS.format(name)) from error
+    # A list without numbers is one of floats for PyTorch.
+    if found.numel() and (found.is_floating_point() or found.is_complex()):
+        raise ValueError(NO_ROWS.format(name))
+    return found.long()
+
+
 def _rows(
-    values: Sequence[Sequence[int]] | Tensor, padding: int
+    values: Sequence[Int64[Tensor, " tokens"]], padding: int
 ) -> Int64[Tensor, "examples tokens"]:
     """Return rows of one length, with padding at their ends."""
-    if isinstance(values, Tensor):
-        if values.dim() != 2 or values.is_floating_point():
-            raise ValueError(
-                "token ids must be whole numbers, a row for each text, but are "
-                f"{values.dtype} of shape {tuple(values.shape)}"
-            )
-        return values.long().clone()
     length = max(1, max(map(len, values), default=1))
     refuse_large("the token ids", ID_BYTES * length * len(values), DataError, part=TABLE)
     rows = torch.full((len(values), length), padding)
     for row, ids in zip(rows, values, strict=True):
-        row[: len(ids)] = torch.as_tensor(ids)
+        row[: len(ids)] = ids
     return rows
 
 
-def _masked_token(read: _Read) -> int | None:
+def _masked_token(
+    texts: Sequence[Int64[Tensor, " tokens"]], masks: Sequence[Int64[Tensor, " tokens"]]
+) -> int | None:
     """Return the token where the attention mask is 0; None = it is 1 everywhere."""
-    assert read.mask is not None
-    for ids, mask in zip(read.ids, read.mask, strict=True):
-        masked = torch.as_tensor(ids)[torch.as_tensor(mask) == 0]
+    for ids, mask in zip(texts, masks, strict=True):
+        masked = ids[mask == 0]
         if len(masked):
             return int(masked[0])
     return None

@@ -26,6 +26,9 @@ from overheard.recorders.import_info import ImportInfo, read_import_info
 
 NUMBER = re.compile(r"[0-9]{1,9}")
 
+PLACE = "/"
+"""Stands for a number in a name, as no name of a file has it."""
+
 OF_CLIENTS = re.compile(
     r"client|site|node|worker|party|user|local|hospital|institution|silo|member", re.IGNORECASE
 )
@@ -107,7 +110,7 @@ def _series(folder: Path) -> dict[str, list[Path]]:
     for one in entries:
         path = folder / one.name
         if path.suffix in SUFFIXES and not one.name.startswith("."):
-            found.setdefault(NUMBER.sub("#", one.name), []).append(path)
+            found.setdefault(NUMBER.sub(PLACE, one.name), []).append(path)
     return found
 
 
