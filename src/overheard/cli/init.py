@@ -35,8 +35,9 @@ FlowerOption = Annotated[
     Path | None,
     typer.Option(
         "--flower",
-        help="Folder of a Flower app. Its files are read. Its networks are imported and "
-        "built to find the recorded one, which runs them: name only an app you trust.",
+        help="Folder of a Flower app. Its files are read. Its networks, and functions that "
+        "build one, such as get_model, are imported and called to find the recorded one: "
+        "name only an app you trust.",
     ),
 ]
 SpareDataOption = Annotated[
