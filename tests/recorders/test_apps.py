@@ -20,11 +20,26 @@ ROOT = Path(__file__).parents[2]
 OVERHEARD = (sys.executable, "-m", "overheard")
 
 SPARE = {
+    "bert_full": ("--data", "spare_tokenized"),
     "fedbn": ("--data", "spare.npz"),
+    "lstm_tokens": (
+        *("--data", "spare.csv", "--label", "board", "--text", "text"),
+        *("--tokenizer", "lstm_tokens.task:encode"),
+    ),
+    "multilabel": ("--data", "spare.npz", "--candidates", "records.npz"),
     "one_logit": ("--data", "spare.parquet", "--label", "default"),
+    "regression": (
+        *("--data", "spare.csv", "--label", "price", "--candidates", "records.csv"),
+    ),
     "sklearn_logreg": ("--data", "spare.csv", "--label", "digit"),
 }
-"""How each app's owner names examples that no client holds."""
+"""How each app's owner names examples that no client holds, and records to ask about."""
+
+LISTED = frozenset({"multilabel", "regression"})
+"""Apps whose clients hold no classes, so that the list of records is all of the truth."""
+
+WITHOUT_TRUTH = frozenset({"words", "target_distribution"})
+"""Questions whose truth the owners do not state."""
 
 
 def run(folder: Path, *command: str) -> str:
@@ -47,7 +62,8 @@ def test_two_commands_lead_from_the_recording_of_an_app_to_scored_claims(
 ) -> None:
     run(tmp_path, sys.executable, "-m", "tests.apps.simulate", name, str(tmp_path))
     folder = tmp_path / name
-    run(folder, sys.executable, "-m", "tests.apps.truth", str(folder))
+    if name not in LISTED:
+        run(folder, sys.executable, "-m", "tests.apps.truth", str(folder))
 
     said = run(
         folder,
@@ -64,11 +80,13 @@ def test_two_commands_lead_from_the_recording_of_an_app_to_scored_claims(
 
     found = json.loads((folder / "plan-audit" / "findings.json").read_text())
     # `init` promised that these attacks run, and each claim is held against what clients held.
-    assert not found["refusals"]
+    assert {one["question"] for one in found["refusals"]} <= WITHOUT_TRUTH
     claims = [one for one in found["findings"] if not one["is_control"]]
     assert {one["target"] for one in claims} >= parties(folder)
     assert all(one["is_checked"] and one["scores"] for one in claims)
-    assert {one["question"] for one in found["verdicts"]} >= {"label_shares"}
+    assert {one["question"] for one in found["verdicts"]} >= {
+        "membership" if name in LISTED else "label_shares"
+    }
 
 
 def parties(folder: Path) -> set[str]:
