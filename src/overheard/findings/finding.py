@@ -320,7 +320,8 @@ class RecordDifference:
         )
         return (
             "a classifier that sees the listed records alone, and not the run, tells members "
-            f"from outsiders with an AUC of {self.auc.mean:.2f}{interval}"
+            "from outsiders, or one client's records from all others, with an AUC of "
+            f"{self.auc.mean:.2f}{interval}"
         )
 
 
