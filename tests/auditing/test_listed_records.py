@@ -125,7 +125,7 @@ def test_listed_records_are_asked_and_judged_if_they_are_alike(
     }
     if moved:
         assert result.verdict == "not enough to judge"
-        assert "tells members from outsiders with an AUC of 1.00" in result.judgement.why
+        assert "with an AUC of 1.00" in result.judgement.why
         assert "overheard canaries" in result.judgement.why
     else:
         # 50 examples with 70 inputs: each is fitted by its client, and none of the others is.
