@@ -19,6 +19,7 @@ from overheard_studies.measurements.membership_worlds import membership_worlds
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
+from overheard_studies.measurements.sums import label_shares_from_sums
 from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.measurements.whitened import whitened
 from overheard_studies.measurements.whitened_grid import whitened_grid
@@ -46,6 +47,7 @@ PAPER = Paper(
         label_shares(),
         label_share_doubts(),
         label_share_intervals(),
+        label_shares_from_sums(),
         shift(),
         shift_alarms(),
         shift_sets(),
