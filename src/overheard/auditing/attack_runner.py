@@ -139,7 +139,7 @@ NO_OTHER_UPDATE = "an update from a client that is not an observer"
 """What is missing if only the observers' own updates are visible."""
 
 LAST_LAYER_IS_LOCAL = "the last layer of the model, which stays with each client"
-"""What is missing in addition to the architecture if nobody sends the last layer."""
+"""What is missing in place of the architecture if nobody sends the last layer."""
 
 
 def run_attacks(
@@ -505,8 +505,11 @@ def missing_for_target(
     if question_of_attack(attack).needs_classes and not knowledge.has_classes:
         return (CLASSES.description,)
     missing = missing_needs(attack, view, target, knowledge)
-    if MODEL.description in missing and keeps_layers:
-        missing = (*missing, LAST_LAYER_IS_LOCAL)
+    if keeps_layers:
+        # The attacker knows the model, but nobody has the last layer of a client's.
+        missing = tuple(
+            LAST_LAYER_IS_LOCAL if one == MODEL.description else one for one in missing
+        )
     if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
         missing = (*missing, view.hidden_mean)
     if missing or contributors.rounds_of(target, observed_rounds):
