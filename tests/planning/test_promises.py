@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from overheard.archive.layout import truth_path
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
@@ -198,3 +199,45 @@ def test_of_one_global_model_nothing_can_be_asked(tmp_path: Path):
     folder = recording.write(3, are_updates_kept=False, rounds=0)
     with pytest.raises(PlanError, match="1 global model and no update of a client"):
         read_recorded_facts(folder)
+
+
+class Texts(nn.Module):
+    """Words of a text, averaged, and two classes; only the last layer is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(6, 3)
+        self.words.requires_grad_(False)
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.last(self.words(tokens).mean(1))
+
+
+def frozen_words() -> nn.Module:
+    torch.manual_seed(0)
+    return Texts()
+
+
+def test_word_attacks_are_not_promised_of_word_vectors_that_are_never_sent(tmp_path: Path):
+    _, record = case(frozen_words, parameters)
+    ids = np.random.default_rng(0).integers(1, 6, (60, 4))
+    np.savez(tmp_path / "spare.npz", x=ids, y=np.arange(60) % 2)
+    request = FirstPlanRequest(
+        read_recorded_facts(record(tmp_path / "recording")),
+        data=str(tmp_path / "spare.npz"),
+        model=f"{__name__}:frozen_words",
+        read=("token_ids = 6",),
+    )
+    written = write_first_plan(request, HERE)
+    assert "mean_softmax" in written.attacks
+    assert "frozen and never sent" in written.missing["embedding_rows"]
+    assert "labels of this task are no words" in written.missing["combined_rows"]
+
+
+def test_attacks_are_not_promised_whose_claims_the_ground_truth_cannot_judge(tmp_path: Path):
+    network, record = CASES["weights"]
+    folder = record(tmp_path / "recording")
+    truth_path(folder).write_text('{"accuracy": [{"round": 1, "accuracy": 0.5}]}')
+    with pytest.raises(PlanError, match=r"mean_softmax.* a ground truth .* no label counts"):
+        first_plan(folder, network, tmp_path)

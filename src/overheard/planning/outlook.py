@@ -1,7 +1,7 @@
 """Which attacks of a plan can run on a run, found out without running them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -33,9 +33,11 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
+from overheard.core.needs import CANDIDATES
 from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
+from overheard.core.truth import GroundTruth
 from overheard.core.view import View
 from overheard.federation.federation import Federation
 from overheard.federation.local_tensors import local_names
@@ -93,6 +95,7 @@ class PlannedView:
         targets: the targets.
         knowledge: the attacker's knowledge.
         contributors: the clients that take part in each round.
+        truth: what the claims about a recording are compared with; None = nothing.
 
     """
 
@@ -102,6 +105,7 @@ class PlannedView:
     targets: tuple[Party, ...]
     knowledge: Knowledge
     contributors: Contributors
+    truth: GroundTruth | None = None
 
     @property
     def threat(self) -> ThreatPlan:
@@ -148,11 +152,10 @@ class PlannedView:
     def outlooks(self) -> Iterator[AttackOutlook]:
         """Return the outlook of each attack of the threat."""
         for one in self.attacks:
-            reasons, able_count = Counter[str](), 0
-            for target in self.targets:
-                missing = self.missing(one.attack, target)
-                able_count += not missing
-                reasons.update(missing)
+            missing = {target: self.missing(one.attack, target) for target in self.targets}
+            missing |= self._refusals(one, [party for party, why in missing.items() if not why])
+            reasons = Counter(reason for why in missing.values() for reason in why)
+            able_count = sum(not why for why in missing.values())
             yield AttackOutlook(
                 self.seen.spec.name,
                 one.number,
@@ -163,6 +166,44 @@ class PlannedView:
                 able_count,
                 tuple(reasons.items()),
             )
+
+    def _refusals(
+        self, one: AttackSpec, targets: Sequence[Party]
+    ) -> Mapping[Party, tuple[str, ...]]:
+        """Return why an audit of a recording would refuse an attack on all of these targets.
+
+        Empty = on one of them it would not. Only an attack knows what it reads of a network,
+        such as a layer that may be frozen, so quick ones are tried. Those on candidate records
+        are not, as gradients of all records take long.
+        """
+        if self.seen.recording is None:
+            return {}
+        facts, reads = None if self.truth is None else self.truth.facts, one.question.reads
+        if facts is not None and reads and all(facts.get(kind) is None for kind in reads):
+            why = f"a ground truth to compare its claims with: {reads[0].how_to_get}"
+            return dict.fromkeys(targets, (why,))
+        is_tried = one.attack.training_source() == "none" and CANDIDATES not in one.attack.needs
+        if one.question.needs_all_rounds or not is_tried:
+            return {}
+        found = dict[Party, tuple[str, ...]]()
+        for target in targets:
+            refusal = self._refusal(one.attack, target)
+            if not refusal:
+                return {}
+            found[target] = (f"a run that it can read: {refusal}",)
+        return found
+
+    # Any: an attack answers a question of its own.
+    def _refusal(self, attack: Attack[Any], target: Party) -> str:
+        """Return why an attack refuses the first round and all rounds; "" = it does not."""
+        first = self.view.during(self.view.observed_rounds(target)[:1])
+        refusal = ""
+        for view in (first, self.view):
+            made = make_claims(attack, view, (target,), self.knowledge, Seed(0))
+            if not made.problems:
+                return ""
+            refusal = next(iter(made.problems.values()))
+        return refusal
 
 
 @final
@@ -195,8 +236,9 @@ def planned_audit(
 
     """
     if recording is not None:
-        seen = recording.open_proven_run().observed
-        return PlannedAudit(AuditProgram(plan, (seen.spec,)), tuple(_views(seen)))
+        run = recording.open_proven_run()
+        program = AuditProgram(plan, (run.observed.spec,))
+        return PlannedAudit(program, tuple(_views(run.observed, run.truth.truth)))
     program = resolve_plan(plan, audit_inputs.data_digests())
     views = (
         view
@@ -216,7 +258,7 @@ def _sketched_run(plan: Plan, run: RunSpec, audit_inputs: AuditInputs) -> Observ
     return ObservedRun(run, sketch_transcript(federation), audit_inputs.for_attackers(run.seed))
 
 
-def _views(seen: ObservedRun) -> Iterator[PlannedView]:
+def _views(seen: ObservedRun, truth: GroundTruth | None = None) -> Iterator[PlannedView]:
     """Yield the view of each threat on a run."""
     run, transcript = seen.spec, seen.transcript
     for attacks in run.by_threat():
@@ -233,6 +275,7 @@ def _views(seen: ObservedRun) -> Iterator[PlannedView]:
             select_targets(transcript.messages, transcript.parties(), stable, run.arm.defenses),
             attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),
+            truth,
         )
 
 
