@@ -1,10 +1,12 @@
 """Compares the networks of an app with a recording, which imports and builds them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+
+from torch import nn
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
@@ -59,19 +61,35 @@ def network_difference(
         network = model.build(task)
         if not trainable_parameters(network):
             return "it has no trainable parameter"
-        match_model_tensors(
-            recording.folder,
-            open_transcript(recording.folder),
-            network,
-            recording.manifest.model,
-            None,
-            local_names(algorithm, partial(model.build, task)),
-            recording.manifest.left_out,
+        refuse_other_network(
+            network, recording, local_names(algorithm, partial(model.build, task))
         )
     except AuditError as error:
         # Further sentences tell what to change in a plan, which there is none of yet.
         return str(error).removeprefix(f"{recording.folder}: ").partition(". ")[0]
     return ""
+
+
+def refuse_other_network(
+    network: nn.Module, recording: RecordedFacts, at_home: Collection[str] = ()
+) -> None:
+    """Raise PlanError unless a network has the recorded tensors, by the rule of an audit.
+
+    Args:
+        network: the network.
+        recording: the recording.
+        at_home: names of tensors that stay with each client.
+
+    """
+    match_model_tensors(
+        recording.folder,
+        open_transcript(recording.folder),
+        network,
+        recording.manifest.model,
+        None,
+        at_home,
+        recording.manifest.left_out,
+    )
 
 
 def other_place(reference: str, folder: Path) -> str:

@@ -277,10 +277,8 @@ def _with_shown_task(request: FirstPlanRequest) -> FirstPlanRequest:
     """Return the request with what the network of the recording shows of its task."""
     if request.recording is None:
         return request
-    return replace(
-        request,
-        shown=show_task(_networks(request)[0], request.recording, _networks(request)[1]),
-    )
+    networks, folder = _networks(request)
+    return replace(request, shown=show_task(networks, request.recording, folder))
 
 
 def _networks(request: FirstPlanRequest) -> tuple[tuple[OwnModel, ...], Path | None]:

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-from overheard.archive.reader import open_transcript
-from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.errors import AuditError
 from overheard.core.task import Task
 from overheard.learning.initialization import model_structure
 from overheard.learning.model import Model
 from overheard.learning.models.logistic import BinaryLogistic, Logistic
+from overheard.planning.app_networks import refuse_other_network
 from overheard.planning.recorded_facts import RecordedFacts
 
 
@@ -24,14 +23,7 @@ def recorded_linear_layer(recording: RecordedFacts, task: Task) -> Model | None:
     candidates: tuple[Model, ...] = (Logistic(), BinaryLogistic())
     for model in candidates:
         try:
-            network = model_structure(partial(model.build, task))
-            match_model_tensors(
-                recording.folder,
-                open_transcript(recording.folder),
-                network,
-                recording.manifest.model,
-                None,
-            )
+            refuse_other_network(model_structure(partial(model.build, task)), recording)
         except AuditError:
             continue
         return model

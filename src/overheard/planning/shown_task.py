@@ -9,8 +9,6 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from overheard.archive.reader import open_transcript
-from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.errors import AuditError
 from overheard.core.task import TaskKind
 from overheard.data.reading.float_labels import output_names
@@ -22,7 +20,7 @@ from overheard.learning.custom_networks.logits_network import (
     vocabulary_of,
 )
 from overheard.learning.models.custom import Own
-from overheard.planning.app_networks import other_place
+from overheard.planning.app_networks import other_place, refuse_other_network
 from overheard.planning.recorded_facts import RecordedFacts
 
 USUAL_TOKENS = 16
@@ -82,15 +80,7 @@ def show_task(
             continue
         try:
             network = model.build_for_any(None)
-            match_model_tensors(
-                recording.folder,
-                open_transcript(recording.folder),
-                network,
-                recording.manifest.model,
-                None,
-                (),
-                recording.manifest.left_out,
-            )
+            refuse_other_network(network, recording)
         except AuditError:
             continue
         return _task_of_texts(network) or _task_of_images(network)
