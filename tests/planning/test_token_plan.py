@@ -1,5 +1,6 @@
 """A first plan for networks that read texts as token ids."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,23 @@ def test_texts_of_a_table_need_the_encoder_of_the_app(tmp_path: Path) -> None:
         tokenizer=f"{__name__}:encode",
     )
     assert "embedding_rows" in written.attacks
+
+
+def test_the_column_of_labels_is_that_of_lines_of_json_too(tmp_path: Path) -> None:
+    path = tmp_path / "spare.jsonl"
+    texts = (" ".join("a" * word for word in row) for row in IDS.tolist())
+    rows = [{"post": text, "board": "xy"[place % 2]} for place, text in enumerate(texts)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    written = planned(
+        tmp_path,
+        "Classifier",
+        2,
+        data=str(path),
+        label="board",
+        text="post",
+        tokenizer=f"{__name__}:encode",
+    )
+    assert written.plan.data.source.load(None).task.class_names == ("x", "y")
 
 
 def test_a_language_model_has_no_label_shares(tmp_path: Path) -> None:

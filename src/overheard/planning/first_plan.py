@@ -114,7 +114,7 @@ class FirstPlanRequest:
         recording: facts of a finished recording; None = simulate a federation.
         app: facts of a Flower app; None = none given.
         data: a file or a "package.module:function"; None = none given.
-        label: the column of the labels in a table.
+        label: the column of the labels in a table, or in a folder of datasets.
         user: the column of the users in a table; None = unknown.
         model: "package.module:name" of a function or class; None = not given.
         read: settings of how the data are read, each a line of TOML.
@@ -347,11 +347,10 @@ def describe_proposal(reference: str) -> str:
 def _data_source(request: FirstPlanRequest) -> DataSource:
     recording = request.recording
     if request.data is not None:
-        is_table = request.data.endswith(TABLE_SUFFIXES)
-        own = OwnData(request.data)
-        if is_table:
+        own = OwnData(request.data, request.label)
+        if request.data.endswith(TABLE_SUFFIXES):
             kind = "classification" if recording is None else recording.task_kind
-            own = OwnData(request.data, request.label, request.user, task=kind)
+            own = replace(own, user=request.user, task=kind)
         own = with_tokens(own, request.shown, request.text, request.tokenizer, request.app)
         return _with_settings(own, request.read) if request.read else own
     if recording is None:
