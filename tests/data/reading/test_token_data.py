@@ -111,6 +111,12 @@ def test_arrays_of_token_ids_keep_their_numbers(tmp_path: Path) -> None:
     assert all_rows(Own(str(path), token_ids=8)) == sorted(PADDED)
 
 
+def test_a_setting_that_token_ids_have_no_place_for_is_refused(tmp_path: Path) -> None:
+    source = Own(str(tmp_path / "spare.npz"), user="ward", candidates="x.npz", token_ids=8)
+    with pytest.raises(DataError, match="user and candidates cannot be set"):
+        source.load(None)
+
+
 def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "spare.npz"
     np.savez(path, x=np.array(PADDED), y=np.arange(6) % 2)

@@ -8,6 +8,7 @@ from annotated_types import Ge, Le
 
 from overheard.core.custom_code.builder_arguments import Argument
 from overheard.core.custom_code.reference import OutsideName
+from overheard.core.errors import DataError
 from overheard.core.settings import NotNegative, Positive
 from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
@@ -20,6 +21,9 @@ from overheard.data.reading.token_data import TokenSettings, is_arrow_folder, lo
 
 MAX_HEADER_LINES = 2
 """The most lines with names of columns."""
+
+UNREAD_OF_TOKENS = ("user", "time", "attributes", "more_labels", "candidates")
+"""Settings that are not read where inputs are token ids."""
 
 
 @final
@@ -113,6 +117,7 @@ class Own(DataSource):
         """Read the file or call the function; the data folder is not used."""
         is_tokenised = (self.token_ids, self.tokenizer) != (None, None)
         if is_tokenised or is_arrow_folder(self.reference):
+            self._refuse_unread()
             return load_tokens(
                 self.reference,
                 TokenSettings(
@@ -149,3 +154,12 @@ class Own(DataSource):
                 TextSettings(self.vocabulary, self.tokens),
             ),
         )
+
+    def _refuse_unread(self) -> None:
+        """Refuse settings that say nothing of token ids, so that none is dropped unseen."""
+        given = [one for one in UNREAD_OF_TOKENS if getattr(self, one)]
+        if given:
+            raise DataError(
+                f"{self.reference}: {' and '.join(given)} cannot be set where inputs are token "
+                "ids, as only texts and labels are read of them: leave out the setting"
+            )
