@@ -11,6 +11,7 @@ from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.parquet_tables import is_text
 from overheard.disk.limits import TABLE, refuse_large
 from overheard.disk.reading import read_small_file
 
@@ -68,7 +69,7 @@ class ArrowColumns:
         import pyarrow as pa
 
         column = self.columns[name]
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        if is_text(column.type):
             raise DataError(
                 f"{self.path}: the column {name} has texts, but must have numbers of classes: "
                 f'before you save the dataset, call dataset.class_encode_column("{name}")'
@@ -116,10 +117,8 @@ class ArrowColumns:
             DataError: if it has other values.
 
         """
-        import pyarrow as pa
-
         column = self.columns[name]
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if not is_text(column.type):
             kind = printable_excerpt(str(column.type))
             raise DataError(
                 f"{self.path}: the column {name} has values of type {kind}, but must have "

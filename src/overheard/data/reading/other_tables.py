@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.parquet_tables import CELL_BYTES
-from overheard.data.reading.tables import read_unpacked, table_memory
+from overheard.data.reading.tables import MAX_COLUMNS, name_columns, read_unpacked, table_memory
 from overheard.disk.limits import TABLE, refuse_large
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
-
-MAX_COLUMNS = 20_000
-"""The most columns of a sheet."""
 
 
 def read_sheet(path: Path, header_lines: int) -> "tuple[pyarrow.Table, tuple[str, ...]]":
@@ -79,20 +76,11 @@ def _table_of_rows(
     width = max(map(len, rows), default=0)
     if not 1 <= width <= MAX_COLUMNS or len(rows) <= header_lines:
         raise DataError(f"{path} must have rows, and 1 to {MAX_COLUMNS} columns: correct it")
-    heads = [
-        " ".join(_text(row[place]) for row in rows[:header_lines] if place < len(row)).strip()
-        for place in range(width)
-    ]
-    names = [
-        head or (f"Unnamed: {place}" if header_lines else str(place))
-        for place, head in enumerate(heads)
-    ]
-    if len(set(names)) < len(names):
-        raise DataError(f"{path} must have columns with different names: correct it")
-    columns = [
-        [_text(row[place]) if place < len(row) else "" for row in rows[header_lines:]]
-        for place in range(width)
-    ]
+    cells = [[_text(one) for one in row] + [""] * (width - len(row)) for row in rows]
+    names = list(map(str, range(width)))
+    if header_lines:
+        names = name_columns(path, list(map(list, zip(*cells[:header_lines], strict=True))))
+    columns = zip(*cells[header_lines:], strict=True)
     return pa.table(
         {name: pa.array(one, pa.string()) for name, one in zip(names, columns, strict=True)}
     )

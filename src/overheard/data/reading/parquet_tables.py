@@ -56,7 +56,7 @@ def read_parquet(path: Path) -> "pyarrow.Table":
     check(memory)
     # The copy with a plain footer is enough.
     del footer
-    texts = [field.name for field in schema if _is_text(field.type)]
+    texts = [field.name for field in schema if is_text(field.type)]
     with pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
         table = file.read()
     if len(set(table.column_names)) != table.num_columns:
@@ -81,7 +81,8 @@ def _is_no_value(kind: "pyarrow.DataType") -> bool:
     )
 
 
-def _is_text(kind: "pyarrow.DataType") -> bool:
+def is_text(kind: "pyarrow.DataType") -> bool:
+    """Return whether a type is of texts."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -92,7 +93,7 @@ def _text_bytes(column: "pyarrow.ChunkedArray") -> int:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return 0
     total = 0
     for chunk in column.chunks:

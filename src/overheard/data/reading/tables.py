@@ -4,6 +4,7 @@ import gzip
 import io
 import warnings
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,9 @@ from overheard.disk.limits import TABLE, refuse_large, refuse_sparse, unpack_lim
 
 if TYPE_CHECKING:  # pandas is large, and most audits read no table
     import pandas
+
+MAX_COLUMNS = 20_000
+"""The most columns of a file."""
 
 MAX_CATEGORIES = 1000
 """Largest number of different strings in a column of categories. A column with more is taken
@@ -92,6 +96,32 @@ def table_memory(content: bytes) -> int:
     """Return an estimate of the bytes of memory that the cells of a CSV file take."""
     cells = sum(content.count(sign) for sign in (b",", b";", b"\t", b"|", b"\n"))
     return len(content) + CELL_BYTES * cells
+
+
+def name_columns(path: Path, lines: list[list[str]]) -> list[str]:
+    """Return the names of columns.
+
+    Args:
+        path: the file, for messages.
+        lines: by column, its cells in the lines of the header.
+
+    Raises:
+        DataError: if two columns have one name.
+
+    """
+    names = []
+    for number, cells in enumerate(lines):
+        parts = [cell.strip() for cell in cells]
+        # Pandas calls a column without a name like this.
+        names.append(" ".join(filter(None, parts)) or f"Unnamed: {number}")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise DataError(
+            f"{path} must have columns with different names, but {name!r} is there twice: "
+            "correct it; if its first line holds no names, set header_lines = 0 in the plan's "
+            "source"
+        )
+    return names
 
 
 def require_columns(path: Path, table: "pandas.DataFrame", columns: tuple[str, ...]) -> None:

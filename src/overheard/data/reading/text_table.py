@@ -5,7 +5,6 @@ import csv
 import io
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.other_tables import READERS
 from overheard.data.reading.parquet_tables import read_parquet
-from overheard.data.reading.tables import read_unpacked, table_memory
+from overheard.data.reading.tables import MAX_COLUMNS, name_columns, read_unpacked, table_memory
 from overheard.disk.limits import TABLE, refuse_large
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
@@ -44,9 +43,6 @@ LETTER_BYTES = 4
 
 BLOCK_BYTES = 2**24
 """The longest row, and so the longest cell, in bytes."""
-
-MAX_COLUMNS = 20_000
-"""The most columns of a file."""
 
 MISSING_VALUES = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "-")
 """Common spellings of a missing number."""
@@ -216,7 +212,7 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
         raise DataError(f"{path} ends within a cell whose quote was never closed: correct it")
     head = table.slice(0, header_lines).to_pydict()
     if header_lines:
-        names = _column_names(path, [head[name] for name in names])
+        names = name_columns(path, [head[name] for name in names])
     if separator in SEPARATOR_NAMES:
         notes += (f"Cells are separated by {SEPARATOR_NAMES[separator]}.",)
     return table.slice(header_lines).rename_columns(names), notes
@@ -286,23 +282,6 @@ def _first_rows(content: bytes, separator: str, count: int) -> list[list[str]]:
     except csv.Error:  # a cell that is far too long; Arrow says where
         pass
     return rows[:-1] if len(rows) > 1 and (is_cut or len(rows) > count) else rows
-
-
-def _column_names(path: Path, lines: list[list[str]]) -> list[str]:
-    """Return the names of columns, each from its cells in the lines of the header."""
-    names = []
-    for number, cells in enumerate(lines):
-        parts = [cell.strip() for cell in cells]
-        # Pandas calls a column without a name like this.
-        names.append(" ".join(filter(None, parts)) or f"Unnamed: {number}")
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise DataError(
-            f"{path} must have columns with different names, but {name!r} is there twice: "
-            "correct it; if its first line holds no names, set header_lines = 0 in the plan's "
-            "source"
-        )
-    return names
 
 
 def _check_header(path: Path, columns: Mapping[str, TextColumn], header_lines: int) -> None:
