@@ -159,6 +159,17 @@ def test_a_list_in_a_table_is_on_the_scale_of_the_data(tmp_path: Path) -> None:
     assert age[1] - age[0] == pytest.approx(20 * float(step), rel=0.05)
 
 
+def test_a_record_is_listed_once_with_a_class_of_the_data(tmp_path: Path) -> None:
+    (tmp_path / "spare.csv").write_text("age,label\n" + "\n".join(["20,0", "30,1"] * 9))
+    (tmp_path / "records.csv").write_text("age,label,owner\n20,0,0\n20,1,\n20,0,\n")
+    source = Own(str(tmp_path / "spare.csv"), candidates=str(tmp_path / "records.csv"))
+    with pytest.raises(DataError, match=r"records\.csv: 1 of 3 .* record 3, .* as record 1:"):
+        source.load(None)
+    (tmp_path / "records.csv").write_text("age,label,owner\n20,7,0\n20,1,\n")
+    with pytest.raises(DataError, match=r"records\.csv: holds the label '7', which is no"):
+        source.load(None)
+
+
 def test_owners_are_named_by_clients_or_numbers() -> None:
     path = Path("records.csv")
     owners = members_of_cells(path, "owner", ["0", "client/1", "", "None", "0"])

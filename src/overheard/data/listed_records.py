@@ -40,6 +40,39 @@ class ListedRecords:
         return COHORT not in self.members
 
 
+def list_records(
+    path: Path, records: Examples, members: Mapping[Party, tuple[int, ...]]
+) -> ListedRecords:
+    """Return the list of these records, each of which must be in it once.
+
+    Whoever trained on a record trained on its copies too. So a member's copy is no outsider,
+    and copies would count as several observations of one record.
+
+    Args:
+        path: the file, for messages.
+        records: the records.
+        members: as in `ListedRecords`.
+
+    Raises:
+        DataError: if two records have the same inputs and labels.
+
+    """
+    first_of, copies = dict[bytes, int](), list[tuple[int, int]]()
+    columns = (one.flatten(1) if one.ndim > 1 else one for one in records.tensors())
+    for row, parts in enumerate(zip(*(one.numpy() for one in columns), strict=True)):
+        first = first_of.setdefault(b"".join(part.tobytes() for part in parts), row)
+        if first != row:
+            copies.append((first, row))
+    if copies:
+        first, second = copies[0]
+        raise DataError(
+            f"{path}: {len(copies)} of {len(records)} records are listed before, such as "
+            f"record {second + 1}, which is the same as record {first + 1}: list each record "
+            "once. A copy of a member's record is no outsider"
+        )
+    return ListedRecords(records, members)
+
+
 def members_of_cells(
     path: Path, name: str, cells: Sequence[str]
 ) -> Mapping[Party, tuple[int, ...]]:

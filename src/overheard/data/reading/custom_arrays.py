@@ -15,7 +15,13 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
-from overheard.data.listed_records import MEMBER, OWNER, ListedRecords, members_of_cells
+from overheard.data.listed_records import (
+    MEMBER,
+    OWNER,
+    ListedRecords,
+    list_records,
+    members_of_cells,
+)
 from overheard.data.reading.array_labels import (
     class_cells,
     kind_of_array,
@@ -273,7 +279,8 @@ def _read_listed(
         scale: how numbers become inputs.
 
     Raises:
-        DataError: if they have another form than the data, or nothing says whose they are.
+        DataError: if they have another form than the data, one is listed twice, or nothing says
+            whose they are.
 
     """
     arrays = list_arrays(path)
@@ -304,9 +311,8 @@ def _read_listed(
         raise DataError(
             f"{path}: {column!r} must have one cell for each of {len(inputs)} records"
         )
-    return ListedRecords(
-        records, members_of_cells(path, column, list(map(str, cells.tolist())))
-    )
+    members = members_of_cells(path, column, list(map(str, cells.tolist())))
+    return list_records(path, records, members)
 
 
 def _find_moved_channels(inputs: Shaped[np.ndarray, "..."]) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import NO_ATTRIBUTES, DataReading, Dataset, ReadColumn
 from overheard.data.holdout import hold_out_fifth
-from overheard.data.listed_records import MEMBER, OWNER, ListedRecords, members_of_cells
+from overheard.data.listed_records import MEMBER, OWNER, list_records, members_of_cells
 from overheard.data.reading.arrays import checked_names
 from overheard.data.reading.attributes import values_of_users
 from overheard.data.reading.custom_arrays import MAX_CLASSES
@@ -161,6 +161,8 @@ def dataset_of_table(
         table, members = _with_listed(table, listed, columns, settings, path)
     _check_special_columns(path, table, columns)
     labels = _read_labels(path, table, columns, settings)
+    if listed is not None:
+        _refuse_unknown_classes(listed, labels, count)
     users = None
     if columns.user is not None:
         users = _read_names(path, table, (columns.user,))[columns.user]
@@ -200,8 +202,10 @@ def dataset_of_table(
             tuple(notes),
         ),
         listed=None
-        if members is None
-        else ListedRecords(labels.examples(path, inputs.inputs, is_listed, test), members),
+        if listed is None or members is None
+        else list_records(
+            listed, labels.examples(path, inputs.inputs, is_listed, test), members
+        ),
     )
 
 
@@ -251,6 +255,16 @@ def _with_listed(
         if name in kept
     }
     return replace(table, columns=joined, rows=table.rows + other.rows), members
+
+
+def _refuse_unknown_classes(listed: Path, labels: "_Labels", count: int) -> None:
+    """Refuse a label of listed records that none of the first rows, those of the data, has."""
+    unknown = {*labels.classes[count:].tolist()} - {*labels.classes[:count].tolist()}
+    if unknown:
+        raise DataError(
+            f"{listed}: holds the label {labels.names[min(unknown)]!r}, which is no class of "
+            "the data: remove or correct it"
+        )
 
 
 @dataclass(frozen=True, slots=True)
