@@ -13,7 +13,11 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
-from overheard.questions.label_shares.attacks.sum_shares import SumShares
+from overheard.questions.label_shares.attacks.sum_shares import (
+    HIDDEN_SIZES,
+    SumShares,
+    doubt_weights,
+)
 from overheard.questions.label_shares.estimators.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.estimators.sum_posterior import (
     SharesPosterior,
@@ -131,6 +135,19 @@ def test_a_trend_of_who_takes_part_is_noticed() -> None:
     weights = np.zeros((ROUNDS, CLIENTS))
     weights[: ROUNDS // 2, :4], weights[ROUNDS // 2 :, 4:] = 0.25, 0.25
     assert replace(at_random, weights=weights).trend_p() < 1e-6
+
+
+def test_hidden_sizes_that_may_differ_are_doubted() -> None:
+    cohorts = [[0, 1], [1, 2], [0, 2]]
+    hidden, known = (
+        find_sums(view_of(cohorts, total=None), 100),
+        find_sums(view_of(cohorts), 100),
+    )
+    assert hidden is not None
+    assert known is not None
+    assert doubt_weights(hidden, (50, 5000)) == HIDDEN_SIZES
+    assert doubt_weights(hidden, (50, 100)) is None
+    assert doubt_weights(known, (50, 5000)) is None
 
 
 def test_the_cohort_is_no_target() -> None:
