@@ -1,8 +1,10 @@
 """Scores of claimed numbers, the truth that they are compared with, and its form in files."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from overheard.core.examples import without_classes
 from overheard.core.facts import Facts
@@ -60,3 +62,15 @@ def test_truth_json_states_what_it_read():
     assert ClientTargets.from_json(form.validate_json(stored)) == fact
     with pytest.raises(ValueError, match="twice"):
         ClientTargets.from_json((STATED[client(0)], STATED[client(0)]))
+
+
+def test_truth_json_states_mean_and_quantiles_in_the_same_units():
+    stated = STATED[client(0)]
+    (number,) = stated.numbers
+    for mean, why in ((50.0, "mean of 50, but .* from 0 to 10"), (1e39, "finite in 32 bits")):
+        wrong = replace(stated, numbers=(replace(number, mean=mean),))
+        with pytest.raises(ValueError, match=why):
+            ClientTargets.from_json((wrong,))
+    negative = TypeAdapter(ClientTargets.form).dump_json((replace(stated, examples=-1),))
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        TypeAdapter(ClientTargets.form).validate_json(negative)

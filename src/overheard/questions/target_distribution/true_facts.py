@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge, Len
+from annotated_types import Len
 from jaxtyping import Float
 from torch import Tensor
 
@@ -17,6 +17,9 @@ from overheard.core.truth import Renaming, TrueFact
 
 GRID = 21
 """Quantiles that are stated of each number: at 0, 0.05, ... 1."""
+
+ROUNDING = 1e-5
+"""Relative error of a stated number that counts as rounding."""
 
 
 @final
@@ -34,7 +37,7 @@ class StatedTargets:
     """The numbers to predict of a client, as truth.json states them."""
 
     party: str
-    examples: Annotated[Positive, Ge(1)]
+    examples: Positive
     numbers: tuple[StatedNumber, ...]
 
 
@@ -54,7 +57,13 @@ class ClientTargets(TrueFact):
 
     @classmethod
     def from_json(cls, stated: tuple[StatedTargets, ...]) -> "ClientTargets":
-        """Return the distributions that truth.json states."""
+        """Return the distributions that truth.json states.
+
+        Raises:
+            ValueError: if a client is stated twice or not as the others, or a number is not
+                finite, or a mean is outside of its quantiles.
+
+        """
         names = [one.party for one in stated]
         refuse_others(cls.key, names)
         refuse_repetition(cls.key, names)
@@ -64,11 +73,19 @@ class ClientTargets(TrueFact):
             raise ValueError("targets must state as many numbers of each client, one or more")
         for one in stated:
             for number in one.numbers:
-                values = torch.tensor((number.mean, *number.quantiles), dtype=torch.float64)
+                values = torch.tensor((number.mean, *number.quantiles))
                 if not bool(values.isfinite().all()):
-                    raise ValueError(f"targets of {one.party} must be finite")
+                    raise ValueError(f"targets of {one.party} must be finite in 32 bits")
                 if list(number.quantiles) != sorted(number.quantiles):
                     raise ValueError(f"quantiles of {one.party} must be in rising order")
+                low, high = number.quantiles[0], number.quantiles[-1]
+                slack = ROUNDING * max(abs(low), abs(high))
+                if not low - slack <= number.mean <= high + slack:
+                    raise ValueError(
+                        f"targets of {one.party} have a mean of {number.mean:g}, but their "
+                        f"quantiles range from {low:g} to {high:g}: state both in the units "
+                        "of the labels"
+                    )
         return cls({Party(one.party): one for one in stated})
 
     def to_json(self) -> tuple[StatedTargets, ...]:
