@@ -13,6 +13,7 @@ from overheard.core.parties import COHORT, Party, is_client, party_sort_key
 from overheard.core.view import View
 from overheard.participation.example_counts import solve_example_counts
 from overheard.participation.participation import find_participation
+from overheard.statistics.evenly_spaced import select_evenly_spaced
 
 
 @final
@@ -75,9 +76,7 @@ def find_sums(view: View, most_rounds: int) -> ObservedSums | None:
     """
     members = _members(view)
     rounds = sorted(members.keys() & view.broadcasts().keys())
-    most = min(most_rounds, len(rounds))
-    places = {round(one * (len(rounds) - 1) / max(1, most - 1)) for one in range(most)}
-    chosen = [rounds[place] for place in sorted(places)]
+    chosen = select_evenly_spaced(rounds, most_rounds)
     cohorts = [(number, cohort) for number in chosen for cohort in members[number]]
     if not cohorts:
         return None

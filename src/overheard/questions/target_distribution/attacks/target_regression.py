@@ -10,14 +10,14 @@ from jaxtyping import Float, Int
 
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.claims import Interval
-from overheard.core.examples import Examples
+from overheard.core.examples import Examples, without_classes
 from overheard.core.knowledge import Knowledge
-from overheard.core.messages import Weights
+from overheard.core.messages import Update, Weights
 from overheard.core.needs import BROADCASTS, MODEL, RECIPES, UPDATES, Need
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
-from overheard.core.view import View
+from overheard.core.view import View, mean_update
 from overheard.learning.training_job import ClientTask
 from overheard.questions.target_distribution.claim import LEVELS, TargetDistribution
 from overheard.questions.target_distribution.estimators.number_regression import (
@@ -29,7 +29,6 @@ from overheard.questions.target_distribution.estimators.tilted_clients import (
 )
 from overheard.questions.target_distribution.estimators.update_features import (
     are_finite,
-    mean_of_updates,
     update_features,
 )
 from overheard.simulation.client_sizes import draw_size, size_range
@@ -231,9 +230,10 @@ def _cohorts(
     for half in halves:
         members = draws.choice(np.flatnonzero(halves == half), min(size, MOST_OF_COHORT))
         own = [examples[one] for one in members]
-        means.append(mean_of_updates([deltas[one] for one in members], list(map(len, own))))
+        updates = [Update(deltas[one], len(examples[one])) for one in members]
+        means.append(mean_update(updates).delta)
         rows = torch.cat([one.loss_labels for one in own])
-        held.append(Examples(rows, torch.zeros(len(rows), dtype=torch.int64), rows))
+        held.append(without_classes(rows, rows))
     return means, held
 
 

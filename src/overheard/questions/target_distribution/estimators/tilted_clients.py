@@ -9,6 +9,7 @@ from torch import Tensor
 from overheard.core.examples import Examples
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows
+from overheard.learning.fitting.standardizer import fit_standardizer
 
 LARGEST_TILT = 1.5
 """Standard deviation of the tilt by a number to predict, per standard deviation of it."""
@@ -37,14 +38,14 @@ def draw_tilted_clients(
 
     """
     generator = seed.generator()
-    numbers = _standardise(examples.loss_labels[rows].double())
-    inputs = _standardise(examples.inputs[rows].double().flatten(1)[:, :MOST_COLUMNS])
+    numbers = _standardize(examples.loss_labels[rows].double())
+    inputs = _standardize(examples.inputs[rows].double().flatten(1)[:, :MOST_COLUMNS])
     drawn = []
     for size in sizes:
         direction = torch.randn(numbers.shape[1], generator=generator, dtype=torch.float64)
         along = numbers @ (direction / direction.norm())
         ways = torch.randn(inputs.shape[1], generator=generator, dtype=torch.float64)
-        across = _standardise((inputs @ ways)[:, None])[:, 0]
+        across = _standardize((inputs @ ways)[:, None])[:, 0]
         tilt, bend, turn = torch.randn(3, generator=generator, dtype=torch.float64).tolist()
         odds = LARGEST_TILT * tilt * along - 0.3 * abs(bend) * along.square() * (bend > 0)
         odds = odds + INPUT_TILT * turn * across
@@ -54,8 +55,7 @@ def draw_tilted_clients(
     return drawn
 
 
-def _standardise(
+def _standardize(
     columns: Float[Tensor, "examples columns"],
 ) -> Float[Tensor, "examples columns"]:
-    deviation = columns.std(0, correction=0)
-    return (columns - columns.mean(0)) / deviation.where(deviation > 0, torch.inf)
+    return fit_standardizer(columns).standardize(columns)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from overheard.core.defense import BuildModel
 from overheard.core.errors import NeedsError
@@ -76,15 +75,3 @@ def _last_layer(build_model: BuildModel) -> LastLayer | None:
 def are_finite(delta: Weights) -> bool:
     """Return whether all numbers of an update are finite."""
     return all(bool(one.isfinite().all()) for one in delta.values())
-
-
-def mean_of_updates(deltas: Sequence[Weights], sizes: Sequence[int]) -> dict[str, Tensor]:
-    """Return the mean update of a cohort, weighted by numbers of examples."""
-    total = sum(sizes)
-    shares = [size / total for size in sizes]
-    return {
-        name: torch.stack(
-            [share * delta[name] for share, delta in zip(shares, deltas, strict=True)]
-        ).sum(0)
-        for name in deltas[0]
-    }
