@@ -27,7 +27,6 @@ class NumberRegression:
         margins: for each number, half the width of its interval: the `INTERVAL_LEVEL` quantile
             of the errors on virtual clients of the other half (split conformal prediction, Lei
             et al. 2018), which neither the regression nor its examples have seen.
-        error: the mean absolute error on those clients, by number.
 
     """
 
@@ -36,7 +35,6 @@ class NumberRegression:
     means: Float[np.ndarray, " features"]
     deviations: Float[np.ndarray, " features"]
     margins: Float[np.ndarray, " numbers"]
-    error: Float[np.ndarray, " numbers"]
 
     def estimate(
         self, features: Float[np.ndarray, "clients features"]
@@ -71,7 +69,6 @@ def fit_number_regression(
         means,
         deviations,
         np.quantile(all_errors, level, axis=0),
-        all_errors.mean(0),
     )
 
 
