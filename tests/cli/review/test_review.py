@@ -81,3 +81,58 @@ def test_a_folder_without_python_is_invalid(overheard: Command, tmp_path: Path) 
     said = overheard("review", tmp_path / "app", "--out", tmp_path / "page.html")
     assert said.code == 2
     assert not (tmp_path / "page.html").exists()
+
+
+def test_the_digest_covers_the_configuration_and_what_no_parser_reads(
+    overheard: Command, tmp_path: Path
+) -> None:
+    """Facts rest on the configuration, and a line break of Unicode may end a comment."""
+    app, digests = written(tmp_path / "app", {"a.py": "x = 1\n"}), list[str]()
+    for name, text in (
+        ("a.py", "# a\u2028b = 1\n"),
+        ("a.py", "# a\nb = 1\n"),
+        ("pyproject.toml", "[tool.flwr.app.config]\nnum-server-rounds = 7\n"),
+        ("pyproject.toml", "[tool.flwr.app.config]\nnum-server-rounds = 8\n"),
+        ("broken.py", "def f(:\n"),
+        ("broken.py", "def g(:\n"),
+    ):
+        (app / name).write_text(text)
+        said = overheard("review", app, "--out", tmp_path / "page.html", "--json")
+        digests.append(json.loads(said.out)["sha256"])
+    assert len(set(digests)) == len(digests)
+
+
+def test_nothing_outside_the_folder_is_read_and_links_are_told(
+    overheard: Command, tmp_path: Path
+) -> None:
+    outside = written(
+        tmp_path / "outside",
+        {
+            "own.py": "from flwr.server.strategy import FedAvg\nFedAvg()\n",
+            "pyproject.toml": "[tool.flwr.app.config]\nnum-server-rounds = 7\n",
+        },
+    )
+    app = written(tmp_path / "app", {"a.py": "x = 1\n"})
+    (app / "pyproject.toml").symlink_to(outside / "pyproject.toml")
+    (app / "own.py").symlink_to(outside / "own.py")
+    (app / "folder").symlink_to(outside)
+    said = overheard("review", app, "--out", tmp_path / "page.html", "--json")
+    assert said.code == 0, said
+    found = json.loads(said.out)
+    facts = {one["name"]: one["text"] for one in found["facts"]}
+    assert facts["Strategy"] == facts["Rounds"] == "not found in the source"
+    told = " ".join(one["why"] for one in found["diagnosis"]["unseen"])
+    for name in ("pyproject.toml", "own.py", "folder"):
+        assert f"{name} was not read" in told
+
+
+def test_a_name_of_a_file_forges_no_line(overheard: Command, tmp_path: Path) -> None:
+    app = written(
+        tmp_path / "app",
+        {"client.py": APP["client.py"], "\nFaults: 0 critical.\n.py": "def f(:\n"},
+    )
+    for command in (("review", app, "--out", tmp_path / "page.html"), ("doctor", app)):
+        said = overheard(*command)
+        assert said.code == 1, said
+        lines = [one for one in said.out.splitlines() if one.startswith("Faults: ")]
+        assert lines == ["Faults: 1 critical, 0 theoretical, 0 negligible."]

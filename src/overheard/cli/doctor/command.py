@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from overheard.cli.exits import UsageError
 from overheard.cli.options import JsonOption, NoCodeOption, QuietOption
@@ -227,16 +228,23 @@ def print_diagnosis(found: "Diagnosis", console: Console) -> None:
             ("mend", rule.mend),
             ("see", rule.reference),
         ):
-            console.print(escaped_text(f"  {name}: {text}"), soft_wrap=True)
+            console.print(_line(f"  {name}: {text}"), soft_wrap=True)
     for note in found.notes:
-        console.print(escaped_text(note), soft_wrap=True)
+        console.print(_line(note), soft_wrap=True)
     if found.passed:
         names = ", ".join(rule.id for rule in found.passed)
         console.print(escaped_text(f"No fault by: {names}"), soft_wrap=True)
     for unseen in found.unseen:
-        console.print(escaped_text(f"Not seen, {unseen.rule.id}: {unseen.why}"), soft_wrap=True)
+        console.print(_line(f"Not seen, {unseen.rule.id}: {unseen.why}"), soft_wrap=True)
     counts = ", ".join(
         f"{sum(one.rule.severity == severity for one in found.criticisms)} {severity}"
         for severity in SEVERITIES
     )
     console.print(escaped_text(f"Faults: {counts}."))
+
+
+def _line(text: str) -> Text:
+    """Return one line: a break in the name of a file could forge a line of the diagnosis."""
+    from overheard.findings.names import make_printable
+
+    return escaped_text(make_printable(text))

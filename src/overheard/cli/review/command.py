@@ -44,18 +44,16 @@ def review(
     from overheard.disk.writing import write_text
     from overheard.doctor.source.app_facts import app_facts
     from overheard.doctor.source.code import AppCode
-    from overheard.doctor.source.diagnose import diagnose_source
+    from overheard.doctor.source.diagnose import diagnose_app
     from overheard.doctor.source.files import digest_files, read_app_files
     from overheard.doctor.source.privacy import PrivateApp
+    from overheard.findings.names import make_printable
     from overheard.report.review.page import Review, review_json, review_page
 
     files = read_app_files(app)
+    code = PrivateApp(AppCode(files))
     found = Review(
-        str(app),
-        digest_files(files),
-        len(files.files),
-        app_facts(PrivateApp(AppCode(files))),
-        diagnose_source(app),
+        str(app), digest_files(files), len(files.texts), app_facts(code), diagnose_app(code)
     )
     write_text(out, review_page(found), inside=out.parent, is_private=False)
     if json:
@@ -64,6 +62,8 @@ def review(
         console = Console(highlight=False)
         print_diagnosis(found.diagnosis, console)
         for one in found.facts:
-            console.print(escaped_text(f"{one.name}: {one.text}"), soft_wrap=True)
+            console.print(
+                escaped_text(make_printable(f"{one.name}: {one.text}")), soft_wrap=True
+            )
         console.print(escaped_text(f"The app was read and not run. The page: {out}"))
     raise typer.Exit(found.exit_code)

@@ -107,7 +107,7 @@ def _rounds(code: AppCode) -> AppFact:
     stated = [
         f"{value} ({name} in pyproject.toml)"
         for name, value in code.config.items()
-        if "round" in name and isinstance(value, int)
+        if "round" in name and isinstance(value, int) and not isinstance(value, bool)
     ]
     if stated:
         return AppFact("Rounds", ", ".join(stated[:MOST_NAMES]))

@@ -56,9 +56,12 @@ def diagnose_source(path: Path) -> Diagnosis:
         PlanError: if no Python file can be read, or they are too many or too large.
 
     """
-    files = read_app_files(path)
-    app = PrivateApp(AppCode(files))
-    unseen = [Unseen(READ, one) for one in files.unread]
+    return diagnose_app(PrivateApp(AppCode(read_app_files(path))))
+
+
+def diagnose_app(app: PrivateApp) -> Diagnosis:
+    """Apply every rule on source code to an app that was read."""
+    unseen = [Unseen(READ, one) for one in app.code.unread]
     if not app.is_private:
         return Diagnosis((), (), tuple(unseen), (_no_privacy(app),))
     criticisms, passed = list[Criticism](), list[DoctorRule]()

@@ -57,6 +57,8 @@ class AppFiles:
         unread: what could not be read and why, in sentences.
         config: the configuration of a Flower app, with dotted names.
         nodes: number of nodes that its configuration gives to a simulation; None = not stated.
+        texts: text of each file that was read, by its path, with the configuration and with
+            what could not be parsed.
 
     """
 
@@ -64,6 +66,7 @@ class AppFiles:
     unread: tuple[str, ...] = ()
     config: Mapping[str, object] = field(default_factory=dict[str, object])
     nodes: int | None = None
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_app_files(path: Path) -> AppFiles:
@@ -74,14 +77,14 @@ def read_app_files(path: Path) -> AppFiles:
 
     """
     folder = path if path.is_dir() else path.parent
-    paths = sorted(_source_paths(path)) if path.is_dir() else [path]
+    files, unread, texts, size = list[AppFile](), list[str](), dict[str, str](), 0
+    paths = sorted(_source_paths(path, unread)) if path.is_dir() else [path]
     if not paths:
         raise PlanError(f"{path}: has no Python files: name the folder of an app")
     if len(paths) > MOST_FILES:
         raise PlanError(
             f"{path}: has more than {MOST_FILES} Python files: name the folder of one app"
         )
-    files, unread, size = list[AppFile](), list[str](), 0
     # An app may import itself by the name of its folder, as run from the folder above.
     own = f"{folder.resolve().name}."
     inside = {one.relative_to(folder).parts[0].removesuffix(".py") for one in paths}
@@ -94,6 +97,7 @@ def read_app_files(path: Path) -> AppFiles:
             continue
         size += len(text)
         refuse_large(f"{path}: the source code", size, PlanError, part=SOURCE_FILES)
+        texts[relative.as_posix()] = text
         try:
             files.append(_parse(text, relative, own, inside))
         except SyntaxError as error:
@@ -101,22 +105,23 @@ def read_app_files(path: Path) -> AppFiles:
             unread.append(f"{relative}{line} is no Python that can be read: {error.msg}")
     if not files:
         raise PlanError(f"{path}: has no Python that can be read: {unread[0]}")
-    config, nodes = _read_config(folder, unread)
-    return AppFiles(tuple(files), tuple(unread), config, nodes)
+    config, nodes = _read_config(folder, unread, texts)
+    return AppFiles(tuple(files), tuple(unread), config, nodes, texts)
 
 
 def digest_files(files: AppFiles) -> str:
-    """Return the SHA-256 of the names and lines of all files that were read, in hexadecimal."""
+    """Return the SHA-256 of the names and texts of all files that were read, in hexadecimal."""
     digest = sha256()
-    for one in sorted(files.files, key=lambda file: file.path):
-        for text in (one.path, "\n".join(one.lines)):
+    for pair in sorted(files.texts.items()):
+        for text in pair:
             content = text.encode("utf-8", "backslashreplace")
             digest.update(f"{len(content)}:".encode())
             digest.update(content)
     return digest.hexdigest()
 
 
-def _source_paths(folder: Path) -> Iterator[Path]:
+def _source_paths(folder: Path, unread: list[str]) -> Iterator[Path]:
+    """Yield the Python files in a folder; links to folders are told as unread."""
     for number, (place, folders, names) in enumerate(walk_folders(folder)):
         if number == MOST_FILES:
             raise PlanError(
@@ -124,8 +129,12 @@ def _source_paths(folder: Path) -> Iterator[Path]:
             )
         folders[:] = [one for one in folders if not LEFT_OUT.fullmatch(one)]
         for name in names:
-            if name.endswith(".py") and not TEST_FILE.fullmatch(name):
-                yield place / name
+            if name.endswith(".py"):
+                if not TEST_FILE.fullmatch(name):
+                    yield place / name
+            elif (place / name).is_symlink() and (place / name).is_dir():
+                relative = (place / name).relative_to(folder)
+                unread.append(f"{relative} was not read: it is a link to a folder")
 
 
 def _parse(text: str, relative: Path, own: str, inside: set[str]) -> AppFile:
@@ -164,13 +173,16 @@ def _imports(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[tup
                 yield one.asname or one.name, f"{source}.{one.name}"
 
 
-def _read_config(folder: Path, unread: list[str]) -> tuple[Mapping[str, object], int | None]:
+def _read_config(
+    folder: Path, unread: list[str], texts: dict[str, str]
+) -> tuple[Mapping[str, object], int | None]:
     """Return the configuration of a Flower app, and its number of simulated nodes."""
     path = folder / "pyproject.toml"
     if not path.exists():
         return {}, None
     try:
-        content = parse_toml(read_text(path, PlanError), str(path), PlanError)
+        texts[path.name] = read_text(path, PlanError, inside=folder)
+        content = parse_toml(texts[path.name], str(path), PlanError)
     except PlanError as error:
         unread.append(f"pyproject.toml was not read: {error}")
         return {}, None

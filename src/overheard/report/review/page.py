@@ -17,6 +17,8 @@ VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""
 
 LIMITS = (
+    "Only Python files and pyproject.toml are read, and no tests, setup.py, hidden folders, "
+    "environments or build folders.",
     "The source was read and not run. What it loads, downloads or computes when it runs is "
     "unknown.",
     "The rules look for known faults of differential privacy. Code can have others: that no "
@@ -34,7 +36,7 @@ class Review:
 
     Args:
         app: the app, as it was named.
-        digest: SHA-256 of the source files that were read, with their names.
+        digest: SHA-256 of the files that were read, with their names.
         files: number of files that were read.
         facts: what the source states.
         diagnosis: what the rules of the doctor say.
