@@ -33,6 +33,25 @@ def test_axe_finds_nothing(
         assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []
 
 
+def test_on_a_phone_each_bar_is_seen_whole_with_the_name_of_its_arm(
+    open_page: OpenPage, short_report: Path
+) -> None:
+    page = open_page(short_report, 390)
+    bars = page.locator(".matrix .bar")
+    assert bars.count() >= 2
+    for number in range(bars.count()):
+        box = bars.nth(number).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["width"] >= 150
+    names = page.evaluate(
+        "[...document.querySelectorAll('.matrix td')].map("
+        "field => getComputedStyle(field, '::before').content === `\"${field.dataset.arm}\"`)"
+    )
+    assert all(names)
+
+
 def test_headings_have_one_root_and_leave_out_no_level(
     open_page: OpenPage, short_report: Path
 ) -> None:
