@@ -61,6 +61,23 @@ def test_a_review_states_facts_and_faults_and_runs_nothing(
     assert not list(tmp_path.rglob("ran"))
 
 
+def test_numbers_of_rounds_and_names_of_encryption_are_told_from_others(
+    overheard: Command, tmp_path: Path
+) -> None:
+    app = written(
+        tmp_path / "app",
+        {
+            "pyproject.toml": "[tool.flwr.app.config]\nsave-each-round = true\nrounds = 3\n",
+            "server.py": "from nvflare.x import HEModelEncryptor\nHEModelEncryptor()\n"
+            "cache_model()\n",
+        },
+    )
+    said = overheard("review", app, "--out", tmp_path / "page.html", "--json")
+    facts = {one["name"]: one["text"] for one in json.loads(said.out)["facts"]}
+    assert facts["Rounds"] == "3 (rounds in pyproject.toml)"
+    assert facts["Secure aggregation"] == "HEModelEncryptor"
+
+
 def test_another_line_of_source_gives_another_digest(
     overheard: Command, tmp_path: Path
 ) -> None:

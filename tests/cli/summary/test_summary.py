@@ -18,6 +18,7 @@ from overheard.findings.privacy.epsilon_rows import RunCriticism
 from overheard.report.first_page.first_lines import first_lines
 from overheard.report.first_page.gain_bar import GainBar
 from overheard.report.page import render_page
+from tests.auditing.epsilon_audits import LOCAL, audit_of, noisy_finding
 
 
 def printed(audit: Audit, width: int, encoding: str = "utf-8", *, colours: bool = False) -> str:
@@ -98,6 +99,22 @@ def test_the_first_lines_are_those_of_the_page(small: Audit) -> None:
     told = [line.removeprefix("Critical: ").replace("'", "&#39;") for line in lines]
     places = [page.index(line) for line in told]
     assert places == sorted(places)
+
+
+def test_a_promise_that_does_not_hold_is_the_first_line_of_terminal_and_page() -> None:
+    # The run adds a noise multiplier of 1 and states 10; canaries show it.
+    weak = replace(LOCAL, noise_multiplier=10.0)
+    audit = with_verdicts(audit_of(weak, noisy_finding(1.0), are_canaries=True))
+    first = first_lines(audit)[0].removeprefix("Does not hold: ")
+    assert first.startswith("The promise of differential privacy by LocalDp does not hold")
+    page = render_page(audit)
+    answers = page[page.index('<ul class="plain answers">') :].replace("&#39;", "'")
+    start = '<ul class="plain answers">\n<li><span class="badge leaks">Does not hold</span> '
+    assert answers.startswith(f"{start}<bdi>{first}</bdi>")
+    file = io.StringIO()
+    summary = AuditSummary(first_lines(audit), audit.arm_results, ())
+    print_summary(summary, Path("out"), Console(file=file, width=200, highlight=False))
+    assert file.getvalue().startswith("Does not hold: The promise of differential privacy")
 
 
 def test_the_json_has_first_lines_verdicts_and_what_attacks_learn(small: Audit) -> None:

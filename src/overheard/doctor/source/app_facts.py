@@ -27,8 +27,11 @@ FRAMEWORKS: Mapping[str, str] = {
 STRATEGIES = ("flwr.server.strategy.", "flwr.serverapp.strategy.")
 """Where the strategies of Flower are."""
 
-HIDING = ("secagg", "secureaggregation", "homomorphic", "he_model")
-"""Parts of names that speak of sums whose parts the server cannot read."""
+HIDING = ("secagg", "secureaggregation", "homomorphic", "modelencrypt")
+"""Parts of names that speak of sums whose parts the server cannot read.
+
+In lower case and without underscores; the last one is of NVFlare's HEModelEncryptor.
+"""
 
 UNKNOWN = "not found in the source"
 
