@@ -106,6 +106,11 @@ def test_a_report_so_far_has_no_data_files_and_says_so(
     assert b"(the run goes on)" in growing_audit["report.html"]
 
 
+def told_by(folder: Path) -> str:
+    """The report of an audit, with plain spaces."""
+    return " ".join((folder / "report.html").read_text().split())
+
+
 @pytest.mark.slow
 def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     overheard: Command, plan: Path, growing: GrowingCopy, tmp_path: Path
@@ -116,11 +121,13 @@ def test_a_run_that_falls_silent_is_audited_and_can_be_followed_again(
     assert said.code == 0, said.err
     assert "no new round for 0.1 s, so the run counts as over" in said.out
     assert said.out.startswith("round 0, ")
+    assert "from 1 round" in told_by(tmp_path / "out")
     growing.commit_round(1)
     growing.commit_round(2)
     again = overheard(*command, "--follow")
     assert again.code == 0, again.err
     assert again.out.startswith("the run has ended")
+    assert "from 2 rounds" in told_by(tmp_path / "out")
 
 
 @pytest.mark.slow

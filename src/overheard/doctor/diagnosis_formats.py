@@ -46,7 +46,7 @@ _PLACE_IN_CODE = re.compile(r"(?P<file>.+\.py):(?P<line>[1-9][0-9]*)")
 
 
 def as_json(diagnosis: Diagnosis, target: str, exit_code: int) -> str:
-    """Return a diagnosis as JSON, with the number of alarms first."""
+    """Return a diagnosis as JSON, with the number of faults of each severity."""
     return json.dumps(as_document(diagnosis, target, exit_code), indent=1) + "\n"
 
 

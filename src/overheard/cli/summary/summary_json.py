@@ -8,7 +8,7 @@ from overheard.findings.names import make_printable
 from overheard.findings.threat_results import ThreatResult
 from overheard.report.first_page.gain_bar import gain_bar
 
-FORMAT = "overheard-audit"
+FORMAT = "overheard audit"
 
 VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""

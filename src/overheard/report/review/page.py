@@ -11,7 +11,7 @@ from overheard.doctor.source.app_facts import AppFact
 from overheard.findings.names import make_printable
 from overheard.report.template import load_template
 
-FORMAT = "overheard-review"
+FORMAT = "overheard review"
 
 VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""
