@@ -6,7 +6,7 @@ No other module imports what a user names; `core.plugin_registry` imports plugin
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 from overheard.core.custom_code.failure import describe_failure
 from overheard.core.errors import AuditError
@@ -90,6 +90,23 @@ def import_reference(reference: str, place: str, error: type[AuditError]) -> obj
             f"{place}: {module_name} has no function or class {name}{hint}: correct the "
             "reference"
         ) from failure
+
+
+# Any: a function of the user may take and return anything.
+def import_function(reference: str, place: str, error: type[AuditError]) -> Callable[..., Any]:
+    """Import the function or class that a reference names; see `import_reference`.
+
+    Raises:
+        AuditError: of class `error`, also if it cannot be called.
+
+    """
+    function = import_reference(reference, place, error)
+    if not callable(function):
+        raise error(
+            f"{place}: {reference} is of type {type(function).__name__}, not a function: "
+            "correct the reference"
+        )
+    return function
 
 
 def _import(module_name: str) -> ModuleType:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from overheard.core.custom_code.failure import describe_failure
-from overheard.core.custom_code.reference import REFERENCE, import_reference
+from overheard.core.custom_code.reference import REFERENCE, import_function
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
@@ -136,12 +136,7 @@ def _listed_path(listed: str, is_table: bool) -> Path:
 # A function of the user may return anything.
 def _call(reference: str) -> object:
     """Call a function of the user; one message names it, its contract and the cause."""
-    function = import_reference(reference, "data", DataError)
-    if not callable(function):
-        raise DataError(
-            f"{reference} is of type {type(function).__name__}, not a function: correct the "
-            "reference"
-        )
+    function = import_function(reference, "data", DataError)
     try:
         return function()
     except DataError:

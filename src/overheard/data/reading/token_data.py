@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.custom_code.builder_arguments import Argument, bind_arguments
 from overheard.core.custom_code.failure import describe_failure
-from overheard.core.custom_code.reference import REFERENCE, import_reference
+from overheard.core.custom_code.reference import REFERENCE, import_function
 from overheard.core.errors import DataError
 from overheard.core.examples import Examples, without_classes
 from overheard.core.seeds import Seed
@@ -137,7 +137,7 @@ def load_tokens(
     elif is_arrow_folder(reference):
         read = _read_arrow(path, label, text, settings)
     elif REFERENCE.fullmatch(reference):
-        function = _import(reference, "data")
+        function = import_function(reference, "data", DataError)
         try:
             returned = function()
         except Exception as error:
@@ -334,7 +334,7 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> _
 def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
     """Return the token ids of texts, by the user's function or tokenizer."""
     assert settings.tokenizer is not None
-    tokenizer: Callable[..., Any] = _import(settings.tokenizer, "tokenizer")
+    tokenizer = import_function(settings.tokenizer, "tokenizer", DataError)
     try:
         if settings.arguments or not inspect.signature(tokenizer).parameters:
             given = bind_arguments(tokenizer, None, settings.arguments)
@@ -351,15 +351,6 @@ def _encode(texts: Sequence[str], settings: TokenSettings) -> list[list[int]]:
 def _ids_of(encoded: Any) -> list[int]:
     found = encoded[IDS] if isinstance(encoded, Mapping) else getattr(encoded, "ids", encoded)
     return [index(one) for one in found]
-
-
-def _import(reference: str, place: str) -> Callable[..., Any]:
-    found = import_reference(reference, place, DataError)
-    if not callable(found):
-        raise DataError(
-            f"{place}: {reference} is of type {type(found).__name__}: name a function"
-        )
-    return found
 
 
 def _dataset(reference: str, read: _Read, settings: TokenSettings, seed: Seed) -> Dataset:
