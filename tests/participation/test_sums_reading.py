@@ -28,6 +28,10 @@ def test_a_run_without_aggregates_has_no_sums():
     assert find_participation(()) is None
 
 
+def test_a_hidden_cohort_leaves_all_sums_unread():
+    assert find_participation((aggregate(0, (0, 1)), aggregate(1, ()))) is None
+
+
 def test_observers_subtract_themselves():
     found = find_participation((aggregate(0, (0, 1, 2), 30),), (client(0),))
     assert found is not None

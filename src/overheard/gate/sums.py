@@ -9,8 +9,8 @@ from overheard.gate.policy import SumRule
 from overheard.gate.verdict import Limit, RuleVerdict
 
 NO_SUMS = (
-    "the server reads no sums over cohorts in this arm, or they were too large to judge: name "
-    "the arms with secure aggregation in `arms`"
+    "the server reads no sums over cohorts here, or one of them names no client, or they "
+    "were too many to judge: name the arms with secure aggregation in `arms`"
 )
 
 

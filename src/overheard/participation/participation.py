@@ -39,14 +39,20 @@ class Participation:
 def find_participation(
     messages: Iterable[Message], observers: Sequence[Party] = ()
 ) -> Participation | None:
-    """Return which clients are in which sum, by the aggregates of a run; None = it has none.
+    """Return which clients are in which sum, by the aggregates of a run.
 
-    Observers know their own updates and subtract them, so they are left out. So is an aggregate
-    that names no client.
+    Observers know their own updates and subtract them, so they are left out.
+
+    Returns:
+        The participation; None if the run has no aggregates, or one of them names no client: of
+        a part of the sums, less would seem to follow than of all.
+
     """
     own, cohorts, totals = frozenset(observers), {}, {}
     for message in messages:
         body = message.body
+        if isinstance(body, Aggregate) and not body.cohort:
+            return None
         if isinstance(body, Aggregate) and body.cohort - own:
             cohorts[message.round] = body.cohort - own
             # The total of a cohort with an observer is not that of the others.
