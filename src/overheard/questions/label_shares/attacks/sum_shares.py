@@ -50,7 +50,8 @@ AVAILABILITY_TREND = (
 )
 
 MOST_WRONG_SUMS = 0.15
-"""Share of sums with wrong cohorts from which on others are likely to be wrong unnoticed."""
+"""Share of sums that fit their cohorts badly from which on intervals are doubted. Where updates
+say little of shares, fewer stand out than have wrong cohorts."""
 
 LARGEST_SIZE_RATIO = 5.0
 """Largest over smallest hidden size up to which clients may be weighted equally. Of sums of
