@@ -111,3 +111,11 @@ def test_a_client_that_ends_its_process_is_told_and_proves_nothing(tmp_path: Pat
     )
     with pytest.raises(PlanError, match="ended its process before the proof was done"):
         prove_app(find_code(tmp_path / "client.py"))
+
+
+def test_a_handler_that_is_named_train_is_run_by_its_app(tmp_path: Path) -> None:
+    file = tmp_path / "client.py"
+    file.write_text("app = ClientApp()\n@app.train()\ndef train(msg, context): ...\n")
+    assert find_code(file).client == "client:app"
+    file.write_text("app = make()\ndef train(model, data, config): ...\n")
+    assert find_code(file).client == "client:train"

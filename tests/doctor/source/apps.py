@@ -430,7 +430,30 @@ def spent(rounds):
     return dp_accounting.SelfComposedDpEvent(event, rounds * 100)
 """
 
+EXAMPLES_OF_A_BATCH = """
+import torch
+
+def clipped_sum(model, xb, yb, bound):
+    total = [torch.zeros_like(p) for p in model.parameters()]
+    for x, y in zip(xb, yb):
+        model.zero_grad()
+        torch.nn.functional.cross_entropy(model(x[None]), y[None]).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), bound)
+        for held, p in zip(total, model.parameters()):
+            held += p.grad
+    return total
+
+def train(model, loader, optimizer, max_grad_norm, noise_multiplier):
+    for xb, yb in loader:
+        total = clipped_sum(model, xb, yb, max_grad_norm)
+        for held, p in zip(total, model.parameters()):
+            noise = torch.normal(0.0, noise_multiplier * max_grad_norm, held.shape)
+            p.grad = (held + noise) / 16
+        optimizer.step()
+"""
+
 GOOD: Mapping[str, Files] = {
+    "each example of a batch in a function of its own": {"client.py": EXAMPLES_OF_A_BATCH},
     "Flower, e2e-opacus": {"client.py": KEPT_CLIENT},
     "FL4Health, instance level": {"client.py": INSTANCE_LEVEL},
     "Flower, wrapper with equal counts": wrapped(count="1"),

@@ -1,5 +1,6 @@
 """Proves an app in a process of its own, in which alone the app's code runs."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -57,9 +58,21 @@ def find_code(target: Path, *, model: str = "", data: str = "", client: str = ""
         folder = target.parent
         text = read_text(target, PlanError)
         tree = parse_python(text)
-        names = {getattr(one, "name", "") for one in tree.body}
-        client = client or f"{target.stem}:{'train' if 'train' in names else 'app'}"
+        client = client or f"{target.stem}:{_name_of_client(tree)}"
     return Code(client, folder.resolve(), model, data, config)
+
+
+def _name_of_client(tree: ast.Module) -> str:
+    """Return the name of a file's client; `train` may answer the messages of a `ClientApp`."""
+    names = {getattr(one, "name", "") for one in tree.body}
+    has_app = any(
+        isinstance(one, ast.Assign)
+        and isinstance(one.value, ast.Call)
+        and ast.unparse(one.value.func).rpartition(".")[2] == "ClientApp"
+        and [ast.unparse(target) for target in one.targets] == ["app"]
+        for one in tree.body
+    )
+    return "train" if "train" in names and not has_app else "app"
 
 
 def _flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:

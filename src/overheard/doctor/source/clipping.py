@@ -99,7 +99,7 @@ def is_per_example(app: PrivateApp, function: Function) -> bool:
     """Return whether a function takes the gradient of single examples.
 
     It does so if names in it say so, if a backward pass is in a loop over the examples of a
-    batch, or if all batches have one example.
+    batch, which may be a batch that the function is given, or if all batches have one example.
     """
     names = (text for one in ast.walk(function.node) for text in names_of(one))
     if any(PER_EXAMPLE.search(text) for text in names):
@@ -110,7 +110,25 @@ def is_per_example(app: PrivateApp, function: Function) -> bool:
         loops = [outer for outer, _ in app.code.around(site.call) if isinstance(outer, ast.For)]
         if len(loops) > 1 and _reads(loops[0].iter, loops[1:]):
             return True
+        if loops and _is_given_batch(app, function, loops[-1].iter):
+            return True
     return _batches_of_one(app, function)
+
+
+def _is_given_batch(app: PrivateApp, function: Function, node: ast.expr) -> bool:
+    """Return whether an expression reads a parameter that gets a batch: a target of a loop."""
+    for site in app.code.calls:
+        if app.code.target(site.call.func, site.function) is not function:
+            continue
+        loops = [outer for outer, _ in app.code.around(site.call) if isinstance(outer, ast.For)]
+        given = {
+            **dict(zip(function.parameters, site.call.args, strict=False)),
+            **{one.arg: one.value for one in site.call.keywords if one.arg},
+        }
+        read = _loaded(node)
+        if loops and any(_reads(one, loops) for name, one in given.items() if name in read):
+            return True
+    return False
 
 
 def _reads(node: ast.expr, loops: list[ast.For]) -> bool:
