@@ -120,6 +120,20 @@ def test_names_a_dead_worker():
 
 
 @pytest.mark.slow
+def test_names_a_worker_that_died_among_clients():
+    worker_pool = acquire_for_training(lesson(MLP, TABLE), 1)
+    number = worker_pool._context.workers[0].pid
+    results = worker_pool.train(CLIENTS, 1)
+    next(results)
+    os.kill(number, signal.SIGKILL)
+    # The executor sees the death before the next client is sent.
+    while worker_pool._executor._broken is False:
+        time.sleep(0.01)
+    with pytest.raises(WorkerError, match=f"{number} died .exit code -9"):
+        list(results)
+
+
+@pytest.mark.slow
 def test_reports_an_error_in_a_worker():
     members = (ClientTask("client/9", torch.tensor([99])),)
     with pytest.raises(WorkerError, match=r"client/9(.|\n)*IndexError"):

@@ -153,6 +153,7 @@ class WorkerPool:
         self._files = TensorFiles()
         self._keys = count()
         self._examples = TensorBundle({})
+        self._death: tuple[int | None, int | None] | None = None
         self._start()
 
     def is_ready(self) -> bool:
@@ -199,7 +200,7 @@ class WorkerPool:
                 if len(waiting) == window:
                     yield self._next_result(waiting)
                 task = self._client_task(client)
-                waiting.append((client, task, self.submit(task)))
+                waiting.append((client, task, self._send_for(client, task)))
             while len(waiting) > 1:
                 yield self._next_result(waiting)
             last = [self._next_result(waiting) for _ in range(len(waiting))]
@@ -231,14 +232,12 @@ class WorkerPool:
 
     def submit(self, task: WorkerTask) -> Future[WorkerOutput]:
         """Let a worker run a task; replace the workers if one died."""
-        stored = {n: t for bundle in task.bundles for n, t in self._files.store(bundle).items()}
-        request = pickle_request(task.job, stored)
         try:
-            return self._executor.submit(answer, request)
+            return self._send(task)
         except BrokenProcessPool:
-            self._end()
+            self._death = self._end_and_find_death()
             self._start()
-            return self._executor.submit(answer, request)
+            return self._send(task)
 
     def death_error(self, doing: str) -> WorkerError:
         """Return the error of a worker that died.
@@ -247,13 +246,7 @@ class WorkerPool:
             doing: description of what it did.
 
         """
-        self._end()
-        number, code = next(
-            (worker.pid, worker.exitcode)
-            for worker in self._context.workers
-            # Those that lived were ended by this signal.
-            if worker.exitcode != -signal.SIGTERM or worker is self._context.workers[-1]
-        )
+        number, code = self._end_and_find_death()
         return WorkerError(
             f"worker process {number} died (exit code {code}) while {doing}; if the "
             "machine ran out of memory, use fewer workers or the engine 'sequential'"
@@ -284,6 +277,26 @@ class WorkerPool:
             target=_start_workers, args=(self._executor, self._size), daemon=True
         )
         self._starting.start()
+
+    def _send(self, task: WorkerTask) -> Future[WorkerOutput]:
+        stored = {n: t for bundle in task.bundles for n, t in self._files.store(bundle).items()}
+        return self._executor.submit(answer, pickle_request(task.job, stored))
+
+    def _send_for(self, client: ClientTask, task: WorkerTask) -> Future[WorkerOutput]:
+        # Replaced workers would hide which one died with the clients that wait.
+        try:
+            return self._send(task)
+        except BrokenProcessPool as error:
+            raise self.death_error(f"training {client.name}") from error
+
+    def _end_and_find_death(self) -> tuple[int | None, int | None]:
+        """End the workers, and return number and exit code of the one that died."""
+        self._end()
+        ends = [(each.pid, each.exitcode) for each in self._context.workers]
+        # Those that lived were ended by this signal. If all lived, the death was of the workers
+        # that they replaced.
+        dead = [end for end in ends if end[1] != -signal.SIGTERM]
+        return dead[0] if dead else self._death or ends[-1]
 
     def _client_task(self, client: ClientTask) -> WorkerTask:
         job, correction = self._job, client.correction or {}
