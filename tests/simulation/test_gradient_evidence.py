@@ -62,8 +62,11 @@ def evidence_in(
 ) -> GradientEvidence:
     view = transcript.seen_by(SERVER)
     found = compute_gradient_evidence(view, knowledge, {0: senders, 1: senders})
+    rounds = found.values()
     return GradientEvidence(
-        sum(one.fit for one in found.values()), sum(one.strength for one in found.values())
+        sum(one.fit for one in rounds),
+        sum(one.strength for one in rounds),
+        sum(one.first_strength for one in rounds),
     )
 
 

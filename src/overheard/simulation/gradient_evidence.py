@@ -106,12 +106,15 @@ class GradientEvidence:
 
     Args:
         fit: N, by sender, in the order in which senders were given.
-        strength: S; it says before any truth whose membership would show.
+        strength: S.
+        first_strength: S before any likely member is subtracted; it says before any truth whose
+            membership would show.
 
     """
 
     fit: Float[Tensor, "senders records"]
     strength: Float[Tensor, "senders records"]
+    first_strength: Float[Tensor, "senders records"]
 
     def of_sender(self, place: int) -> Evidence:
         """Return the evidence in the update of the sender at this place."""
@@ -264,7 +267,8 @@ def _evidence_of_round(
         knowledge.compute,
         lambda _, __, result: results.append(result),
     )
-    return GradientEvidence(results[0]["fit"], results[0]["strength"])
+    found = results[0]
+    return GradientEvidence(found["fit"], found["strength"], found["first_strength"])
 
 
 def _examples_of(view: View, number: int, senders: Sequence[Party]) -> int | None:
@@ -316,8 +320,9 @@ class EvidenceJob(Job):
             ]
         rows = slice(self.candidates)
         return {
-            "fit": torch.stack([one.fit[rows] for one in found]).cpu(),
-            "strength": torch.stack([one.strength[rows] for one in found]).cpu(),
+            "fit": torch.stack([last.fit[rows] for last, _ in found]).cpu(),
+            "strength": torch.stack([last.strength[rows] for last, _ in found]).cpu(),
+            "first_strength": torch.stack([first.strength[rows] for _, first in found]).cpu(),
         }
 
 
@@ -345,8 +350,11 @@ class _RecordsOfRound:
             axes, rotated = self._whitened(by_layer.pop(names))
             self._at_start[names] = axes, rotated.mean_squares()
 
-    def evidence(self, update: Weights) -> Evidence:
-        """Return the evidence of all records in one update, from all layers."""
+    def evidence(self, update: Weights) -> tuple[Evidence, Evidence]:
+        """Return the evidence of all records in one update, from all layers.
+
+        The second is the evidence before likely members are subtracted, if they are.
+        """
         is_hidden = self._has_auxiliary and self._is_way_hidden(update)
         way = self._simulated_way() if is_hidden else self._without_noise(update)
         points = [
@@ -364,17 +372,18 @@ class _RecordsOfRound:
             if self._job.joint:
                 kept.append((rotated, axes.rotate(matrix)))
         if is_hidden:  # Where noise is most of the covariance, the latter needs no correction.
-            return _sum_of(alone).standardised()
+            total = _sum_of(alone).standardised()
+            return total, total
         total = _sum_of([one.standardised() for one in alone]).standardised()
         if not self._job.joint:
-            return total
+            return total, total
         probabilities = member_probabilities(total)
         probabilities[self._job.candidates :] = 0  # No client trained on auxiliary examples.
         rest = [
             evidence_beside_others(*layer, one, probabilities).standardised()
             for layer, one in zip(kept, alone, strict=True)
         ]
-        return _sum_of(rest).standardised()
+        return _sum_of(rest).standardised(), total
 
     def _plan_passes(
         self,

@@ -5,7 +5,7 @@ between `<!-- table NAME -->` and `<!-- end of table -->`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from overheard.disk.writing import write_text
@@ -18,11 +18,15 @@ from overheard_studies.measurements.whitened import (
 )
 from overheard_studies.measurements.whitened_grid import (
     BATCHES,
+    COMBINED,
+    COMBINED_WORLDS,
     EPOCHS,
-    JOINT,
+    JOINT_WORLDS,
     RATES,
     ROUNDS,
+    SINGLE,
     SOURCES,
+    SUMS,
 )
 from overheard_studies.values import ReproducedValue, load_values
 
@@ -171,14 +175,27 @@ def _settings(found: Found) -> Iterator[str]:
 
 def _joint(found: Found) -> Iterator[str]:
     """Yield a row for each world, with claims record by record and joint ones."""
-    yield from _head("world", "each record by itself", "joint", "first less second", "s", "s")
-    for world in MLPS:
-        start = f"joint_{world}"
-        if f"{start}_{JOINT}_auc" not in found:
+    yield from _head("world", "each record by itself", "joint", "joint less single", "s", "s")
+    yield from _pairs("joint", (*JOINT_WORLDS, *SUMS), SINGLE, (SINGLE, OURS), found)
+
+
+def _combined(found: Found) -> Iterator[str]:
+    """Yield a row for each world, with the test alone and beside the confidence."""
+    yield from _head("world", "alone", "with the confidence", "alone less both", "s", "s")
+    yield from _pairs("combined", COMBINED_WORLDS, COMBINED, (OURS, COMBINED), found)
+
+
+def _pairs(
+    kind: str, worlds: Iterable[str], other: str, rows: Sequence[str], found: Found
+) -> Iterator[str]:
+    """Yield a row for each world that was run, with both rows and their difference."""
+    for world in worlds:
+        start = f"{kind}_{world}"
+        if f"{start}_{other}_auc" not in found:
             continue
-        cells = [_three(found, start, row) for row in (OURS, JOINT)]
-        seconds = [_tenths(found.get(f"{start}_{row}_seconds")) for row in (OURS, JOINT)]
-        gap = _interval(found.get(f"{start}_over_{JOINT}"))
+        cells = [_three(found, start, row) for row in rows]
+        seconds = [_tenths(found.get(f"{start}_{row}_seconds")) for row in rows]
+        gap = _interval(found.get(f"{start}_over_{other}"))
         yield _line(world.replace("_", " "), *cells, gap, *seconds)
 
 
@@ -208,6 +225,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]] = {
     "worlds": ("overheard-membership_worlds", _by_world),
     "grid": ("overheard-whitened_grid", _grid),
     "joint": ("overheard-whitened_grid", _joint),
+    "combined": ("overheard-whitened_grid", _combined),
     "settings": ("overheard-whitened_grid", _settings),
 }
 """By name in the page: the folder of the stored values, and the lines of the table."""

@@ -5,13 +5,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+
+from overheard.core.knowledge import Knowledge
+from overheard.core.parties import COHORT, Party
+from overheard.core.view import View
 from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import FashionMnist, Mnist
 from overheard.learning.models.mlp import Mlp
 from overheard.questions.membership.attacks.fed_mia import FedMia
+from overheard.questions.membership.attacks.lira import LiraPooled
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
 from overheard_studies.measurements.whitened import (
+    CONVOLUTIONS,
+    DEFENDED,
     FEW_SEEDS,
     MLPS,
     OURS,
@@ -35,17 +45,37 @@ ROUNDS = (1, 10, 50)
 """Rounds of a model that is being trained, counted from 1."""
 
 ROWS: Mapping[str, Infer] = {
-    OURS: inferred_by(WhitenedMembership()),
+    OURS: inferred_by(WhitenedMembership(joint=False)),
     "fed_mia": inferred_by(FedMia()),
     "loss": inferred_by(LossMembership()),
 }
-"""Attacks that train no shadow models."""
+"""Attacks that train no shadow models, and judge each record by itself."""
 
-JOINT = "joint"
+SINGLE = "single"
 
 JOINT_ROWS: Mapping[str, Infer] = {
-    OURS: ROWS[OURS],
-    JOINT: inferred_by(WhitenedMembership(joint=True)),
+    OURS: inferred_by(WhitenedMembership()),
+    SINGLE: ROWS[OURS],
+}
+
+_SUM = replace(MLPS["cifar10_mlp"], clients=10, rounds=1)
+
+SUMS = {
+    "cifar10_sum_of_10_times_128": replace(_SUM, examples=128),
+    "mnist_sum_of_10_times_128": replace(_SUM, source=Mnist(), examples=128),
+    "mnist_sum_of_10_times_512": replace(_SUM, source=Mnist()),
+}
+"""Of each client 100 records are candidates; only the sum of all updates is read."""
+
+COMBINED_WORLDS: Mapping[str, World] = {
+    **{name: one for name, one in MLPS.items() if name != "cifar10_mlp"},
+    **DEFENDED,
+}
+
+JOINT_WORLDS: Mapping[str, World] = {
+    **MLPS,
+    "mnist_conv_net_128_examples": CONVOLUTIONS["mnist_conv_net_128_1_epochs_rate_0.1"],
+    "mnist_conv_net_512_examples": CONVOLUTIONS["mnist_conv_net_512_1_epochs_rate_0.1"],
 }
 
 
@@ -101,9 +131,75 @@ def _measure_auxiliary(run: MeasurementRun) -> Iterator[ReproducedValue]:
 
 
 def _measure_joint(world: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
-    """Yield the figures of the whitened test, and of its joint claims."""
-    name = f"joint_{world}"
-    yield from _measure_world(name, MLPS[world], run, rows=JOINT_ROWS, own=SEEDS)
+    """Yield the figures of the whitened test, and of claims record by record."""
+    own = SEEDS if world in MLPS else FEW_SEEDS
+    yield from _measure_world(
+        f"joint_{world}", JOINT_WORLDS[world], run, rows=JOINT_ROWS, own=own
+    )
+
+
+def _measure_sum(world: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
+    """Yield the figures of the whitened test behind secure aggregation."""
+    rows = {row: _about_the_cohort(infer) for row, infer in JOINT_ROWS.items()}
+    yield from _measure_world(f"joint_{world}", SUMS[world], run, rows=rows, own=SEEDS)
+
+
+def _about_the_cohort(infer: Infer) -> Infer:
+    """Return claims about the sum of all clients, as those about each of them."""
+
+    def infer_cohort(
+        view: View, targets: Sequence[Party], knowledge: Knowledge
+    ) -> Mapping[Party, Tensor]:
+        return dict.fromkeys(targets, infer(view, (COHORT,), knowledge)[COHORT])
+
+    return infer_cohort
+
+
+COMBINED = "combined"
+
+
+def _measure_combined(world: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
+    """Yield the most that the confidence of the model could add to the whitened test.
+
+    The weights of both scores are fitted to the true members of the other clients, which no
+    attacker knows: an attacker that fits them to simulated clients can do no better.
+    """
+    rows = {OURS: JOINT_ROWS[OURS], "lira_pooled": inferred_by(LiraPooled())}
+    settings = COMBINED_WORLDS[world]
+    seeds = seeds_of(run)
+    by_seed: dict[str, list[Scores]] = {OURS: [], COMBINED: []}
+    for seed in seeds:
+        found = run_world(settings, rows, seed, run)
+        by_seed[OURS].append(found[OURS])
+        by_seed[COMBINED].append(_combine(tuple(found.values())))
+    context = f"{settings.describe()}, seeds {', '.join(map(str, seeds))}"
+    yield from compare_rows(f"combined_{world}", context, by_seed)
+
+
+def _combine(parts: Sequence[Scores]) -> Scores:
+    """Return the scores of each client by a logistic model of all other clients."""
+    members = np.stack([_standardised(one, one.members) for one in parts], axis=2)
+    others = np.stack([_standardised(one, one.others) for one in parts], axis=2)
+    combined: list[tuple[np.ndarray, np.ndarray]] = []
+    for client in range(len(members)):
+        rest = [other for other in range(len(members)) if other != client]
+        rows = [members[rest].reshape(-1, len(parts)), others[rest].reshape(-1, len(parts))]
+        labels = np.repeat([1, 0], [len(one) for one in rows])
+        model = LogisticRegression(class_weight="balanced").fit(np.concatenate(rows), labels)
+        combined.append(
+            (model.decision_function(members[client]), model.decision_function(others[client]))
+        )
+    seconds = sum(one.core_seconds for one in parts)
+    return Scores(
+        np.stack([one for one, _ in combined]), np.stack([one for _, one in combined]), seconds
+    )
+
+
+def _standardised(scores: Scores, values: np.ndarray) -> np.ndarray:
+    """Return scores of each client in deviations of its non-members, within 20 of them."""
+    low, middle, high = np.percentile(scores.others, [25, 50, 75], axis=1)[:, :, None]
+    found: np.ndarray = np.clip((values - middle) / (high - low) * 1.349, -20, 20)
+    return found
 
 
 def whitened_grid() -> Study:
@@ -112,7 +208,8 @@ def whitened_grid() -> Study:
         "whitened_grid",
         "Membership by whitened gradients: by rate, batch and epochs, round, auxiliary data",
         "It repeats no paper. Seeds are the first three of whitened_membership, and for joint "
-        "claims all five. All attacks have the same knowledge and train nothing.",
+        "and combined claims of MLPs all five. All attacks have the same knowledge. Only the "
+        "confidence of combined claims trains shadow models.",
         measurements=(
             *(
                 Measurement(
@@ -123,7 +220,15 @@ def whitened_grid() -> Study:
             ),
             *(Measurement(f"rounds_{one}", partial(_measure_rounds, one)) for one in SOURCES),
             Measurement("auxiliary_mnist", _measure_auxiliary),
-            *(Measurement(f"joint_{one}", partial(_measure_joint, one)) for one in MLPS),
+            *(
+                Measurement(f"joint_{one}", partial(_measure_joint, one))
+                for one in JOINT_WORLDS
+            ),
+            *(Measurement(f"joint_{one}", partial(_measure_sum, one)) for one in SUMS),
+            *(
+                Measurement(f"combined_{one}", partial(_measure_combined, one))
+                for one in COMBINED_WORLDS
+            ),
         ),
         hours=0.5,
     )
