@@ -608,6 +608,28 @@ def sheets(content: bytes) -> Iterator[Change]:
     yield from cut(content)
 
 
+def blank_separated(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a table whose cells are separated by blanks."""
+    head, _, rows = content.partition(b"\n")
+    for kind, texts in NAMES.items():
+        for text in texts:
+            raw = b'"' + text.encode("utf-8", "surrogatepass").replace(b'"', b'""') + b'"'
+            cell = b" ".join((raw, *rows.split(b"\n")[0].split(b" ")[1:]))
+            new = head + b"\n" + cell + b"\n" + rows
+            yield written(kind, f"a cell {_short(text)!a}", new, READ_OR_REFUSED)
+    wide = b" ".join(b"c%d" % number for number in range(100_000))
+    numbers = b"\n" + b"1 " * 100_000
+    yield written("many names", "100,000 columns", wide + 3 * numbers)
+    # Of one line, a sample is all that is looked at.
+    yield written("many items", "a million cells in a line", b"1 " * MANY)
+    few = b"1 2\n" * MANY
+    yield written("many items", "a million rows", few, READ_OR_REFUSED)
+    yield written(
+        "many items", "a million blanks", head + b" " * MANY + b"\n" + rows, READ_OR_REFUSED
+    )
+    yield written("truncated", "a quote that is never closed", head + b'\n"' + rows)
+
+
 def arff(content: bytes) -> Iterator[Change]:
     """Iterate over changes of a table in ARFF."""
     for kind, name, data in (

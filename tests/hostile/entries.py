@@ -219,6 +219,12 @@ def table(content: bytes) -> Iterator[Change]:
     yield from change.csv(content)
 
 
+def blanks(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a table whose cells are separated by blanks."""
+    yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
+    yield from change.blank_separated(content)
+
+
 def source(content: bytes) -> Iterator[Change]:
     """Iterate over changes of source code."""
     yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
@@ -501,6 +507,8 @@ ENTRIES: tuple[Entry, ...] = (
           ("npz.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv", "table.csv", table, (plan_check("csv.toml"),),
           ("csv.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: tables in .data", "table.data", blanks, (plan_check("data.toml"),),
+          ("data.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: texts in csv", "table.csv", table, (plan_check("texts.toml"),),
           ("texts.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv.gz", "table.csv.gz", change.packed_csv,

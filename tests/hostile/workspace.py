@@ -229,6 +229,7 @@ def _write_data(folder: Path) -> None:
     )
     content = table.to_csv(index=False).encode()
     (folder / "table.csv").write_bytes(content)
+    table[["age", "crp", "label"]].to_csv(folder / "table.data", sep=" ", index=False)
     (folder / "table.csv.gz").write_bytes(gzip.compress(content))
     table.to_parquet(folder / "table.parquet")
     table.drop(columns="note").to_excel(folder / "table.xlsx", index=False)
@@ -240,6 +241,7 @@ def _write_data(folder: Path) -> None:
         "npz.toml": ("spare.npz", ""),
         "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
         "texts.toml": ("table.csv", ', text = "note"'),
+        "data.toml": ("table.data", ""),
         "gz.toml": ("table.csv.gz", ""),
         "xlsx.toml": ("table.xlsx", ""),
         "arff.toml": ("table.arff", ""),

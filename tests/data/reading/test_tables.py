@@ -298,6 +298,44 @@ def test_finds_the_separator_and_tells_it(tmp_path: Path, separator: str) -> Non
     assert ("separated" in notes(tmp_path, text.encode())) == (separator != ",")
 
 
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        # As UCI's auto-mpg.data: a tab before the name, which has blanks within quotes.
+        ('18.  8   3.5\t"a b"\n15.  ?  3.6\t"c"\n', ["a b", "c"]),
+        (" 0.1  18  2.3  0\n 0.02  0   7.0  1\n", ["0", "1"]),
+    ],
+)
+def test_blanks_separate_the_cells_of_a_data_file(
+    tmp_path: Path, text: str, last: list[str]
+) -> None:
+    read = cells(tmp_path, text, 0)
+    assert (list(read), read["3"]) == (["0", "1", "2", "3"], last)
+
+
+def test_blanks_separate_names_of_columns_too(tmp_path: Path) -> None:
+    assert cells(tmp_path, " a   y\n 1.5 no\n 2.5 yes\n") == {
+        "a": ["1.5", "2.5"],
+        "y": ["no", "yes"],
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["New York\t5\nLos Angeles\t6\n", "1 2,a\n3 4,b\n", "a,b c\nd,e f\n"]
+)
+def test_blanks_within_cells_separate_none(tmp_path: Path, text: str) -> None:
+    assert len(cells(tmp_path, text, 0)) == 2
+
+
+@pytest.mark.parametrize(("row", "what"), [("1 2", "fewer"), ("1 2 3 4", "more")])
+def test_refuses_rows_of_another_length_between_blanks(
+    tmp_path: Path, row: str, what: str
+) -> None:
+    text = "\n".join([*["1 2 3"] * 50, row])
+    with pytest.raises(DataError, match=f"row 51 has {what} cells between blanks"):
+        cells(tmp_path, text, 0)
+
+
 def test_a_line_may_state_the_separator(tmp_path: Path) -> None:
     assert cells(tmp_path, "sep=;\na;b\n1;2\n") == {"a": ["1"], "b": ["2"]}
     # Decimal commas do not hide the semicolons.

@@ -15,6 +15,12 @@ from jaxtyping import Bool, Int64
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.formats.blank_separated import (
+    NOTE,
+    is_blank_separated,
+    read_blank_separated,
+    words_of,
+)
 from overheard.data.reading.other_tables import READERS
 from overheard.data.reading.parquet_tables import read_parquet
 from overheard.data.reading.tables import MAX_COLUMNS, name_columns, read_unpacked, table_memory
@@ -109,15 +115,16 @@ class TextTable:
             raise DataError(
                 f"{path} has no column {', '.join(map(repr, missing))}; it has "
                 f"{printable_excerpt(', '.join(map(repr, self.columns)))}. If its first line "
-                "holds no names, set header_lines = 0 in the plan's source: columns are then "
-                "named 0, 1, 2, ..."
+                "holds no names, set header_lines = 0 in the plan's source (of init: --read "
+                "'header_lines = 0'): columns are then named 0, 1, 2, ..."
             )
 
 
 def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
     """Read the table in a file with one of `TABLE_SUFFIXES`.
 
-    Separator and encoding of a CSV file are found out; blanks before a cell are left out.
+    Separator and encoding of a CSV file are found out, blanks as separators too; blanks before
+    a cell are left out.
 
     Args:
         path: the file.
@@ -192,8 +199,12 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
 
     content, notes = _read_utf8(path)
     separator, start = _find_separator(content)
-    first = _first_rows(content[start : start + SAMPLE_BYTES + 1], separator, 1)
-    width = len(first[0]) if first and not content.isspace() else 0
+    lines = _first_lines(content[start : start + SAMPLE_BYTES + 1])
+    rows = _first_rows(content[start : start + SAMPLE_BYTES + 1], separator, SAMPLE_LINES)
+    if is_blank_separated(lines, rows, separator):
+        table = read_blank_separated(path, content[start:], len(words_of(lines[0])))
+        return _with_header(path, table, header_lines), (*notes, NOTE)
+    width = len(rows[0]) if rows and not content.isspace() else 0
     if not 1 <= width <= MAX_COLUMNS:
         raise DataError(f"{path} must have 1 to {MAX_COLUMNS} columns: correct it")
     names = [str(number) for number in range(width)]
@@ -210,12 +221,18 @@ def _read_csv(path: Path, header_lines: int) -> tuple["pyarrow.Table", tuple[str
     last = str(table.column(width - 1)[-1]) if table.num_rows else ""
     if content.count(b'"') % 2 and content.endswith(f'"{last}'.encode()):
         raise DataError(f"{path} ends within a cell whose quote was never closed: correct it")
-    head = table.slice(0, header_lines).to_pydict()
-    if header_lines:
-        names = name_columns(path, [head[name] for name in names])
     if separator in SEPARATOR_NAMES:
         notes += (f"Cells are separated by {SEPARATOR_NAMES[separator]}.",)
-    return table.slice(header_lines).rename_columns(names), notes
+    return _with_header(path, table, header_lines), notes
+
+
+def _with_header(path: Path, table: "pyarrow.Table", header_lines: int) -> "pyarrow.Table":
+    """Return a table whose columns are named by its first rows, which are taken out."""
+    if not header_lines:
+        return table
+    head = table.slice(0, header_lines).to_pydict()
+    names = name_columns(path, [head[name] for name in table.column_names])
+    return table.slice(header_lines).rename_columns(names)
 
 
 def _read_utf8(path: Path) -> tuple[bytes, tuple[str, ...]]:
@@ -268,6 +285,13 @@ def _find_separator(content: bytes) -> tuple[str, int]:
     return best, 0
 
 
+def _first_lines(content: bytes) -> list[str]:
+    """Return the first lines that are not empty; the last one of a cut sample is left out."""
+    sample = content[:SAMPLE_BYTES].decode(errors="ignore")
+    lines = sample.splitlines()[: -1 if len(content) > SAMPLE_BYTES else None]
+    return [line for line in lines if line.strip()][:SAMPLE_LINES]
+
+
 def _first_rows(content: bytes, separator: str, count: int) -> list[list[str]]:
     """Return the first rows that are not empty; the last one may be cut."""
     sample = content[:SAMPLE_BYTES].decode(errors="ignore")
@@ -292,8 +316,8 @@ def _check_header(path: Path, columns: Mapping[str, TextColumn], header_lines: i
     if header_lines and 2 * len(numbers) >= len(columns) and numbers and not is_counted:
         raise DataError(
             f"{path}: its first line has the numbers {printable_excerpt(', '.join(numbers))} "
-            "in place of names: set header_lines = 0 in the plan's source, and columns are "
-            "named 0, 1, 2, ..., or add a line of names"
+            "in place of names: set header_lines = 0 in the plan's source (of init: --read "
+            "'header_lines = 0'), and columns are named 0, 1, 2, ..., or add a line of names"
         )
     if header_lines != 1:
         return
