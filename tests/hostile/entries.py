@@ -5,6 +5,8 @@ The table of SECURITY.md has a row for each, of the same name.
 
 import json
 import os
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -223,6 +225,87 @@ def blanks(content: bytes) -> Iterator[Change]:
     """Iterate over changes of a table whose cells are separated by blanks."""
     yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
     yield from change.blank_separated(content)
+
+
+def leaf(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of data in the form of LEAF."""
+    # A part of the examples may still be such data.
+    for one in json_document(content):
+        yield replace(one, ends=READ_OR_REFUSED)
+    first = b'"x": [['
+    for name, new in {
+        "rows of different lengths": content.replace(first, first + b"1.0, ", 1),
+        "numbers beyond 32 bits": content.replace(first, first[:-1] + b"[1e300, ", 1),
+        "a million users": b'{"user_data": {%s}}'
+        % b",".join(b'"%d": {"x": [[1]], "y": [1]}' % number for number in range(10**6)),
+        "a million labels": b'{"user_data": {"a": {"x": [%s], "y": [%s]}}}'
+        % (b"[1]," * 10**6 + b"[2]", b",".join(b"%d" % number for number in range(10**6 + 1))),
+    }.items():
+        yield change.written("many items", name, new, READ_OR_REFUSED)
+
+
+def image_folders(_: bytes) -> Iterator[Change]:
+    """Iterate over what may lie in a folder of images by class."""
+    png = _png(3, 4)
+    for kind, name, content in (
+        ("truncated", "half an image", png[: len(png) // 2]),
+        ("empty", "no byte", b""),
+        ("wrong type", "a text", b"text"),
+        ("wrong type", "a GIF that is called PNG", b"GIF89a" + b"x" * 99),
+        ("out of range", "4 billion pixels", _png(65_535, 65_535, b"")),
+        ("unpack ratio", "100 million pixels in some KB", _png(10_000, 10_000)),
+        ("null", "999 of them", b"\0" * 999),
+    ):
+        write = partial(_write_in, "images/a/0.png", content)
+        yield Change(kind, name, write, REFUSED, unpacked=2**28)
+    first = "images/a/0.png"
+    for kind, name, edit in STORED_EDITS[4:]:
+        yield Change(kind, name, partial(_edit_stored, first, edit), READ_OR_REFUSED)
+    for kind, names in change.NAMES.items():
+        for name in names:
+            # No folder can have the other names.
+            if "/" in name or "\0" in name or len(name) > 200 or not name.isprintable():
+                continue
+            new = partial(_write_in, f"images/{name}/0.png", png)
+            yield Change(kind, f"a class {name[:20]!a}", new, READ_OR_REFUSED)
+    for kind, name in (
+        ("escapes", "\x1b]0;x\x07\u202e"),
+        ("invalid UTF-8", "\udcff"),
+        ("long name", "x" * 200),
+    ):
+        new = partial(_write_in, f"images/{name}/0.png", png)
+        yield Change(kind, f"a class {name[:20]!a}", new, READ_OR_REFUSED)
+    deep = "images/a/" + "x/" * 300 + "0.png"
+    yield Change("nesting", "300 folders", partial(_write_in, deep, png), REFUSED)
+    yield Change("many items", "5,000 classes", _many_classes, REFUSED)
+    yield Change("missing", "no image of a class", partial(_edit_stored, "images/a", _clear))
+
+
+def _write_in(name: str, content: bytes, cwd: Path) -> None:
+    path = cwd / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _clear(path: Path) -> None:
+    for one in path.iterdir():
+        one.unlink()
+
+
+def _many_classes(cwd: Path) -> None:
+    for number in range(5_000):
+        (cwd / "images" / f"class {number}").mkdir()
+
+
+def _png(width: int, height: int, pixels: bytes | None = None) -> bytes:
+    """Return a grey image of zeros in PNG; with `pixels`, whatever packed data it has."""
+    rows = zlib.compress(bytes((width + 1) * height), 9) if pixels is None else pixels
+    head = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", rows), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
 
 
 def source(content: bytes) -> Iterator[Change]:
@@ -522,6 +605,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("data: tables in parquet", "table.parquet", change.parquet,
           (plan_check("parquet.toml"),), ("parquet.toml",), is_named=True,
           fine=frozenset({0, 2})),
+    Entry("data: LEAF's json", "leaf.json", leaf, (plan_check("leaf.toml"),),
+          ("leaf.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: folder of images", ".", image_folders, (plan_check("images.toml"),),
+          ("images.toml", "images"), fine=frozenset({0, 2}), aliases=("images",)),
     Entry("data: folder of public data sets", ".", data_folders,
           (plan_check("mnist.toml"),), ("mnist.toml", "cifar.toml"), fine=frozenset({0, 2}),
           environment=MappingProxyType({"OVERHEARD_DATA": "data"}), aliases=("data",)),

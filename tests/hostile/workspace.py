@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 
 from overheard.archive.layout import manifest_path, truth_path
@@ -237,11 +238,24 @@ def _write_data(folder: Path) -> None:
     rows = (folder / "rows").read_text(encoding="utf-8")
     (folder / "table.arff").write_text(ARFF + rows, encoding="utf-8")
     (folder / "rows").unlink()
+    rows = draw.random((120, 8)).round(3).tolist()
+    user_data = {
+        user: {"x": rows[start : start + 60], "y": [0, 1] * 30}
+        for start, user in ((0, "f01"), (60, "f02"))
+    }
+    document = {"users": ["f01", "f02"], "num_samples": [60, 60], "user_data": user_data}
+    (folder / "leaf.json").write_text(json.dumps(document), encoding="utf-8")
+    for number in range(120):
+        image = folder / "images" / "ab"[number % 2] / f"{number // 2}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 256, (3, 4), np.uint8)).save(image)
     plans = {
         "npz.toml": ("spare.npz", ""),
         "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
         "texts.toml": ("table.csv", ', text = "note"'),
         "data.toml": ("table.data", ""),
+        "leaf.toml": ("leaf.json", ""),
+        "images.toml": ("images", ""),
         "gz.toml": ("table.csv.gz", ""),
         "xlsx.toml": ("table.xlsx", ""),
         "arff.toml": ("table.arff", ""),

@@ -45,8 +45,8 @@ SpareDataOption = Annotated[
     typer.Option(
         "--data",
         help="Examples that no client holds: a table (.csv, .tsv, .parquet, "
-        ".xlsx, ...), arrays x and y "
-        "in an .npz, or 'package.module:function', which is run: name only code you trust.",
+        ".xlsx, ...), LEAF's .json, arrays x and y in an .npz, a folder of images by class, "
+        "or 'package.module:function', which is run: name only code you trust.",
     ),
 ]
 TextOption = Annotated[

@@ -5,6 +5,7 @@ from dataclasses import replace
 from overheard.core.custom_code.reference import REFERENCE
 from overheard.core.errors import PlanError
 from overheard.data.datasets.custom import Own
+from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.text_table import TABLE_SUFFIXES
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.shown_task import ShownTask
@@ -30,7 +31,9 @@ def with_tokens(
         PlanError: if the network reads token ids, and nothing makes ids of the table's texts.
 
     """
-    is_table = source.reference.endswith((*TABLE_SUFFIXES, ".jsonl"))
+    is_table = source.reference.endswith((*TABLE_SUFFIXES, ".jsonl")) or is_leaf(
+        source.reference
+    )
     arguments = None if app is None or tokenizer is None else app.arguments.get(tokenizer)
     source = replace(source, text=text, tokenizer=tokenizer, arguments=arguments)
     if shown is None or shown.vocabulary is None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.core.task import TaskKind
+from overheard.data.reading.arrays import ArrayFile
 from overheard.data.reading.custom_arrays import Provenance, load_arrays, read_provenance
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.scales import Scale
@@ -378,8 +379,8 @@ def test_users_times_and_records_of_a_file_are_numbered(tmp_path: Path) -> None:
         times=np.array(["2004-08-02", "2003-01-01", "2004-08-02"], dtype="datetime64[D]"),
         records=np.array([9, 9, 4]),
     )
-    names = frozenset({"user", "times", "records"})
-    provenance = read_provenance(tmp_path / "a.npz", "", names, 3)
+    path = tmp_path / "a.npz"
+    provenance = read_provenance(path, "", ArrayFile(path), 3)
     assert provenance.users is not None
     assert provenance.users.tolist() == [1, 0, 1]
     assert provenance.user_names == ("30", "70")
@@ -393,7 +394,7 @@ def test_refuses_a_date_out_of_range(tmp_path: Path) -> None:
     path = tmp_path / "own.npz"
     np.savez(path, times=np.array([2**60, 1], dtype="datetime64[Y]"))
     with pytest.raises(DataError, match="has a date out of range: use numbers"):
-        read_provenance(path, "", frozenset({"times"}), 2)
+        read_provenance(path, "", ArrayFile(path), 2)
 
 
 @given(st.lists(st.integers(0, 20), min_size=30, max_size=60), st.integers(0, 5))

@@ -14,6 +14,7 @@ from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.custom_table import Spellings, TableSettings
+from overheard.data.reading.formats.image_folder import Channels, ImageSettings
 from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
@@ -22,6 +23,9 @@ from overheard.data.reading.token_data import TokenSettings, is_arrow_folder, lo
 MAX_HEADER_LINES = 2
 """The most lines with names of columns."""
 
+MAX_SIDE = 4096
+"""The largest height and width of images, in pixels."""
+
 UNREAD_OF_TOKENS = ("user", "time", "attributes", "more_labels", "candidates")
 """Settings that are not read where inputs are token ids."""
 
@@ -29,12 +33,14 @@ UNREAD_OF_TOKENS = ("user", "time", "attributes", "more_labels", "candidates")
 @final
 @dataclass(frozen=True, slots=True)
 class Own(DataSource):
-    """Your own file (.npz, .csv, .tsv, .parquet, .xlsx, .arff), or your own function's result.
+    """Your own file (.npz, .csv, .parquet, LEAF's .json, ...), folder of images, or function.
 
     Texts of a network with a vocabulary of its own are token ids: set `token_ids`.
 
     Args:
-        reference: a path relative to the working directory, or "package.module:function", a
+        reference: a path relative to the working directory: of a file, of a folder with LEAF's
+            .json files, or of one with a folder of images (.png, .jpg) for each class, as
+            ImageFolder reads it; or "package.module:function", a
             function without arguments that returns a `Dataset`, or inputs and labels as a
             `TensorDataset` or a tuple, or a table: of pandas, of Arrow, a `Dataset` of
             datasets, or a `FederatedDataset` of flwr-datasets with partitions as users. It is
@@ -81,6 +87,11 @@ class Own(DataSource):
             have token ids.
         arguments: what the function of `tokenizer` takes, as the arguments of a custom model.
             Omitted: nothing.
+        image_side: height and width in pixels. Images of a folder are scaled to it, and rows of
+            numbers of LEAF become images of it. Omitted: images of a folder have one size, and
+            rows stay rows.
+        channels: of the images of a folder: 3 = colours, as ImageFolder makes of grey ones,
+            too; 1 = grey. Omitted: 1 if all files are grey.
         candidates: a file of the same kind with records whose membership in a recorded run is
             asked: x and y, or the same columns, and `owner` (a client, or none) or `member` (1
             or 0). Omitted: no list.
@@ -109,6 +120,8 @@ class Own(DataSource):
     tokenizer: OutsideName | None = None
     arguments: tuple[Argument, ...] | None = None
     candidates: OutsideName | None = None
+    image_side: Annotated[int, Ge(1), Le(MAX_SIDE)] | None = None
+    channels: Channels | None = None
 
     name: ClassVar[str] = "own"
     source: ClassVar[str] = "yours, on your terms"
@@ -141,6 +154,7 @@ class Own(DataSource):
             task=self.task,
             more_labels=self.more_labels,
             listed=self.candidates,
+            images=ImageSettings(self.image_side, self.channels),
             table=TableSettings(
                 1 if self.header_lines is None else self.header_lines,
                 self.spellings,

@@ -2,8 +2,10 @@
 
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 import numpy as np
 from jaxtyping import Int64, Shaped, UInt8
@@ -83,6 +85,30 @@ def read_array(path: Path, name: str) -> Shaped[np.ndarray, "..."]:
     return array
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ArrayFile(Mapping[str, Shaped[np.ndarray, "..."]]):
+    """The arrays of a file by name, each read when it is asked for; raises as `read_array`."""
+
+    path: Path
+
+    def __getitem__(self, name: str) -> Shaped[np.ndarray, "..."]:
+        """Read an array."""
+        return read_array(self.path, name)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is such an array."""
+        return name in list_arrays(self.path)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(sorted(list_arrays(self.path)))
+
+    def __len__(self) -> int:
+        """Return the number of arrays."""
+        return len(list_arrays(self.path))
+
+
 def read_pixels(
     path: Path, name: str, shape: tuple[int, ...]
 ) -> UInt8[np.ndarray, "examples height width *channels"]:
@@ -136,13 +162,17 @@ def checked_numbers(
 
 
 def read_names(path: Path, name: str) -> tuple[str, ...]:
-    """Read an array of names.
+    """Read an array of names; raise as `read_array` and `names_of_array`."""
+    return names_of_array(path, name, read_array(path, name))
+
+
+def names_of_array(path: Path, name: str, names: Shaped[np.ndarray, "..."]) -> tuple[str, ...]:
+    """Return an array of names.
 
     Raises:
-        DataError: see `read_array` and `checked_names`.
+        DataError: if it holds anything else; see also `checked_names`.
 
     """
-    names = read_array(path, name)
     if names.dtype.kind != "U" or names.ndim != 1:
         raise DataError(
             f"{path}: '{name}' must be a list of names, but is {names.dtype} of shape "

@@ -1,5 +1,6 @@
 """A loader of the user's own arrays in an `.npz` file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
@@ -29,11 +30,10 @@ from overheard.data.reading.array_labels import (
     number_rows,
 )
 from overheard.data.reading.arrays import (
+    ArrayFile,
     checked_names,
     checked_numbers,
-    list_arrays,
-    read_array,
-    read_names,
+    names_of_array,
 )
 from overheard.data.reading.float_labels import output_names
 from overheard.data.reading.images import LabelledImages, image_dataset
@@ -42,6 +42,9 @@ from overheard.data.reading.times import rank_times
 
 ARRAY_NAMES = ("user", "times", "records")
 """Names of the arrays, without the suffix for the part."""
+
+Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
+"""Arrays by name, as those of an `.npz` file."""
 
 NUMBERS_OR_NAMES = "iuU"
 
@@ -93,21 +96,20 @@ class Provenance:
         return hold_out_fifth(labels[first], users, seed, path)[self.records]
 
 
-def read_provenance(
-    path: Path, part: str, array_names: frozenset[str], examples: int
-) -> Provenance:
+def read_provenance(path: Path, part: str, arrays: Arrays, examples: int) -> Provenance:
     """Read the provenance of the examples in a file.
 
     Args:
         path: the file.
         part: "_train", or "" if the file has one part.
-        array_names: the names of the arrays in the file.
+        arrays: the arrays in the file.
         examples: the number of examples.
 
     Raises:
         DataError: if an array has another length or kind, or belongs to another part.
 
     """
+    array_names = frozenset(arrays)
     for name in ARRAY_NAMES:
         stray = ({name, f"{name}_train"} - {f"{name}{part}"}) & array_names
         if stray:
@@ -118,21 +120,25 @@ def read_provenance(
     users, times, records = None, None, None
     user_names: tuple[str, ...] = ()
     if f"user{part}" in array_names:
-        cells = _read_column(path, f"user{part}", examples, NUMBERS_OR_NAMES)
+        cells = _checked_column(path, f"user{part}", arrays, examples, NUMBERS_OR_NAMES)
         users = _enumerate(cells)
         names = [str(cell) for cell in np.unique(cells).tolist()]
         user_names = checked_names(path, f"user{part}", names)
     if f"times{part}" in array_names:
-        times = _read_times(path, f"times{part}", examples)
+        times = _read_times(path, f"times{part}", arrays, examples)
     if f"records{part}" in array_names:
-        records = _enumerate(_read_column(path, f"records{part}", examples, NUMBERS_OR_NAMES))
+        records = _enumerate(
+            _checked_column(path, f"records{part}", arrays, examples, NUMBERS_OR_NAMES)
+        )
     return Provenance(users, user_names, times, records)
 
 
-def _read_times(path: Path, name: str, examples: int) -> Int64[Tensor, " examples"]:
+def _read_times(
+    path: Path, name: str, arrays: Arrays, examples: int
+) -> Int64[Tensor, " examples"]:
     import pandas as pd
 
-    cells = _read_column(path, name, examples, NUMBERS_OR_DATES)
+    cells = _checked_column(path, name, arrays, examples, NUMBERS_OR_DATES)
     try:
         time_cells = pd.Series(cells)
     except pd.errors.OutOfBoundsDatetime as error:
@@ -142,10 +148,10 @@ def _read_times(path: Path, name: str, examples: int) -> Int64[Tensor, " example
     return rank_times(path, name, time_cells)
 
 
-def _read_column(
-    path: Path, name: str, examples: int, kinds: str
+def _checked_column(
+    path: Path, name: str, arrays: Arrays, examples: int, kinds: str
 ) -> Shaped[np.ndarray, " examples"]:
-    cells = read_array(path, name)
+    cells = arrays[name]
     if cells.shape != (examples,) or cells.dtype.kind not in kinds:
         expected = "whole numbers or names" if kinds == NUMBERS_OR_NAMES else "numbers or dates"
         raise DataError(
@@ -176,6 +182,7 @@ def load_arrays(
     scale: Scale = "standardised",
     task: TaskKind = "classification",
     listed: Path | None = None,
+    arrays: Arrays | None = None,
 ) -> Dataset:
     """Load the data set in the arrays `x_<part>` and `y_<part>`, or `x`, `y`.
 
@@ -200,21 +207,30 @@ def load_arrays(
     Without a test part, a fifth of each label is held out, with users a fifth of each user's
     examples; with records, a fifth of the records, each with all its examples.
 
+    Args:
+        path: the file, or what the arrays are called in messages.
+        seed: chooses the fifth.
+        scale: how numbers become inputs.
+        task: "regression" makes whole numbers to predict of labels.
+        listed: an `.npz` file with candidate records; None = no list.
+        arrays: the arrays; None = those of the file.
+
     Raises:
         DataError: if the arrays have another form.
 
     """
-    names = list_arrays(path)
+    arrays = ArrayFile(path) if arrays is None else arrays
+    names = frozenset(arrays)
     part = "" if "x" in names and "x_train" not in names else "_train"
-    inputs, labels = read_array(path, f"x{part}"), read_array(path, f"y{part}")
+    inputs, labels = arrays[f"x{part}"], arrays[f"y{part}"]
     _check_inputs(path, f"x{part}", inputs, labels)
     kind = kind_of_array(path, f"y{part}", labels, task)
     rows = None if kind == "classification" else number_rows(path, f"y{part}", labels)
-    classes = _find_outputs(path, f"y{part}", labels, names, kind)
+    classes = _find_outputs(path, f"y{part}", labels, arrays, kind)
     numbers = classes.numbers(path, f"y{part}", labels)
-    provenance = read_provenance(path, part, names, len(inputs))
+    provenance = read_provenance(path, part, arrays, len(inputs))
     if part and "x_test" in names:
-        test_inputs, test_labels = read_array(path, "x_test"), read_array(path, "y_test")
+        test_inputs, test_labels = arrays["x_test"], arrays["y_test"]
         _check_inputs(path, "x_test", test_inputs, test_labels)
         if test_inputs.shape[1:] != inputs.shape[1:] or test_inputs.dtype != inputs.dtype:
             raise DataError(f"{path}: 'x_train' and 'x_test' must have one type and shape")
@@ -283,14 +299,14 @@ def _read_listed(
             whose they are.
 
     """
-    arrays = list_arrays(path)
+    arrays = ArrayFile(path)
     column = next((one for one in (OWNER, MEMBER) if one in arrays), None)
-    if not {"x", "y"} <= arrays or column is None:
+    if not {"x", "y"} <= arrays.keys() or column is None:
         raise DataError(
             f"{path}: candidate records need the arrays x and y as the data have them, and "
             f"{OWNER!r} (the client, or 'none') or {MEMBER!r} (1 or 0) of each"
         )
-    inputs, labels = read_array(path, "x"), read_array(path, "y")
+    inputs, labels = arrays["x"], arrays["y"]
     _check_inputs(path, "x", inputs, labels)
     train_inputs, numbers, rows = train
     inputs = inputs if moved is None else np.moveaxis(inputs, *moved)
@@ -306,7 +322,7 @@ def _read_listed(
         own_rows = number_rows(path, "y", labels)
         _check_rows(path, rows, own_rows)
         records = without_classes(records.inputs, own_rows)
-    cells = read_array(path, column)
+    cells = arrays[column]
     if cells.shape != inputs.shape[:1] or cells.dtype.kind not in "Ubiuf":
         raise DataError(
             f"{path}: {column!r} must have one cell for each of {len(inputs)} records"
@@ -401,7 +417,7 @@ def _find_outputs(
     path: Path,
     name: str,
     labels: Shaped[np.ndarray, "examples ..."],
-    arrays: frozenset[str],
+    arrays: Arrays,
     kind: TaskKind,
 ) -> "_Classes | _Outputs":
     """Return the classes, or the names of the outputs of a task without classes."""
@@ -410,7 +426,7 @@ def _find_outputs(
     count = 1 if labels.ndim == 1 else labels.shape[1]
     names = output_names(kind, count)
     if "class_names" in arrays:
-        names = read_names(path, "class_names")
+        names = names_of_array(path, "class_names", arrays["class_names"])
         if len(names) != count:
             raise DataError(
                 f"{path}: class_names has {len(names)} names, but examples have {count} labels"
@@ -434,7 +450,7 @@ class _Outputs:
 
 
 def _find_classes(
-    path: Path, name: str, labels: Shaped[np.ndarray, " examples"], arrays: frozenset[str]
+    path: Path, name: str, labels: Shaped[np.ndarray, " examples"], arrays: Arrays
 ) -> _Classes:
     """Return the classes that labels stand for.
 
@@ -450,7 +466,7 @@ def _find_classes(
     if is_named:
         names = [str(value) for value in values.tolist()]
     elif "class_names" in arrays:
-        names = list(read_names(path, "class_names"))
+        names = list(names_of_array(path, "class_names", arrays["class_names"]))
     elif int(values[0]) > 0 and len(values) <= MAX_CLASSES:
         names = [str(value) for value in values.tolist()]
         notes = (_note_on_first_label(names),)

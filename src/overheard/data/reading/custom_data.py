@@ -32,6 +32,8 @@ from overheard.data.reading.float_labels import (
     kind_of_labels,
     output_names,
 )
+from overheard.data.reading.formats.image_folder import ImageSettings, read_image_folder
+from overheard.data.reading.formats.leaf import USER, LeafData, is_leaf, read_leaf
 from overheard.data.reading.python_tables import table_of
 from overheard.data.reading.text_table import TABLE_SUFFIXES, table_of_arrow
 from overheard.data.reading.token_data import tokens_of_returned
@@ -49,15 +51,16 @@ def load_custom_data(
     more_labels: tuple[str, ...] = (),
     listed: str | None = None,
     table: TableSettings = TableSettings(),  # noqa: B008 - a value that never changes
+    images: ImageSettings = ImageSettings(),  # noqa: B008 - a value that never changes
     seed: Seed = Seed(0),  # noqa: B008 - a value that never changes
 ) -> Dataset:
     """Load the data set that a plan refers to.
 
     Args:
-        reference: a path to an `.npz` file or a table, relative to the working directory; or
-            `package.module:function`, a function without arguments that returns a `Dataset`,
-            inputs and labels as a `TensorDataset` or a tuple, or a table. The function is run,
-            so name only functions that you trust.
+        reference: a path to an `.npz` file, a table, JSON of LEAF or a folder of images by
+            class, relative to the working directory; or `package.module:function`, a function
+            without arguments that returns a `Dataset`, inputs and labels as a `TensorDataset`
+            or a tuple, or a table. The function is run, so name only functions that you trust.
         label: the column of the labels in a table.
         user: the column of the users; None = unknown.
         text: the column of the texts to learn from; None = all remaining columns are inputs, as
@@ -72,13 +75,16 @@ def load_custom_data(
         listed: a file of the same kind with candidate records; of a function's data, an `.npz`
             whose inputs are taken as they are. None = no list.
         table: how a table is read; of arrays, the scale alone.
+        images: how images of a folder are read; of LEAF's rows of numbers, their side.
         seed: chooses the fifth that is held out if the data have no test part.
 
     Raises:
         DataError: if the data do not exist or cannot be used.
 
     """
-    is_table = reference.endswith(TABLE_SUFFIXES)
+    leaf = read_leaf(Path(reference), images.side) if is_leaf(reference) else None
+    is_folder = leaf is None and Path(reference).is_dir()
+    is_table = reference.endswith(TABLE_SUFFIXES) if leaf is None else leaf.table is not None
     columns = TableColumns(label, user, text, time, attributes, task, more_labels)
     returned, dataset, found = None, None, None
     if REFERENCE.fullmatch(reference):
@@ -92,7 +98,8 @@ def load_custom_data(
             f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
             "function returns all in its Dataset"
         )
-    if task != "classification" and not is_table and not reference.endswith(".npz"):
+    has_arrays = leaf is not None or reference.endswith(".npz")
+    if task != "classification" and not is_table and not has_arrays:
         raise DataError(
             f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
             "function shows the task by the form of its labels"
@@ -102,6 +109,12 @@ def load_custom_data(
         columns, path = replace(columns, user=user or found.user), Path(reference)
         cells = table_of_arrow(path, found.table)
         return dataset_of_table(path, cells, columns, table, seed, candidates)
+    if leaf is not None and leaf.table is not None:
+        return _dataset_of_leaf_texts(Path(reference), leaf, columns, table, seed, candidates)
+    if leaf is not None or is_folder:
+        arrays = read_image_folder(Path(reference), images) if leaf is None else leaf.arrays
+        scale = table.inputs.scale
+        return load_arrays(Path(reference), seed, scale, task, candidates, arrays)
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
         path = Path(reference)
         if not path.is_file():
@@ -118,8 +131,35 @@ def load_custom_data(
         return dataset if candidates is None else with_listed_arrays(dataset, candidates)
     raise DataError(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
-        "file, or a function as 'package.module:function'"
+        "file, a folder of images by class, or a function as 'package.module:function'"
     )
+
+
+def _dataset_of_leaf_texts(
+    path: Path,
+    leaf: LeafData,
+    columns: TableColumns,
+    settings: TableSettings,
+    seed: Seed,
+    candidates: Path | None,
+) -> Dataset:
+    """Return the data set of LEAF's texts.
+
+    Raises:
+        DataError: if an input has several texts, and none of them is chosen.
+
+    """
+    assert leaf.table is not None
+    text = columns.text
+    if text is None and len(leaf.texts) > 1:
+        raise DataError(
+            f"{path}: each input has several values, {', '.join(leaf.texts)}: name the one to "
+            f"learn from, such as text = {leaf.texts[-1]!r} in the plan's source (of init: "
+            f"--text {leaf.texts[-1]})"
+        )
+    columns = replace(columns, user=columns.user or USER, text=text or leaf.texts[0])
+    cells = table_of_arrow(path, leaf.table)
+    return dataset_of_table(path, cells, columns, settings, seed, candidates)
 
 
 def _listed_path(listed: str, is_table: bool) -> Path:

@@ -1,4 +1,4 @@
-"""Reads tables that are no text and no Parquet: sheets of Excel and files of ARFF."""
+"""Reads tables that are neither CSV nor Parquet: sheets of Excel, ARFF, texts of LEAF."""
 
 import io
 import zipfile
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.formats.leaf import read_leaf_table
 from overheard.data.reading.parquet_tables import CELL_BYTES
 from overheard.data.reading.tables import MAX_COLUMNS, name_columns, read_unpacked, table_memory
 from overheard.disk.limits import TABLE, refuse_large
@@ -128,6 +129,6 @@ def _plain(cell: object) -> str:
 
 
 READERS: "Mapping[str, Callable[[Path, int], tuple[pyarrow.Table, tuple[str, ...]]]]" = (
-    MappingProxyType({".xlsx": read_sheet, ".arff": read_arff})
+    MappingProxyType({".xlsx": read_sheet, ".arff": read_arff, ".json": read_leaf_table})
 )
 """Readers of tables by the suffix of their files."""

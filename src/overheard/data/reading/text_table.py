@@ -138,10 +138,12 @@ def read_text_table(path: Path, header_lines: int = 1) -> TextTable:
     """
     import pyarrow as pa
 
-    is_text = path.suffix not in (".parquet", *READERS)
+    # Of tables, LEAF's alone are folders.
+    suffix = ".json" if path.is_dir() else path.suffix
+    is_text = suffix not in (".parquet", *READERS)
     try:
-        if path.suffix in READERS:
-            table, notes = READERS[path.suffix](path, header_lines)
+        if suffix in READERS:
+            table, notes = READERS[suffix](path, header_lines)
         else:
             table, notes = (
                 _read_csv(path, header_lines) if is_text else (read_parquet(path), ())

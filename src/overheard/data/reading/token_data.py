@@ -28,6 +28,7 @@ from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.arrays import checked_names, list_arrays, read_array
 from overheard.data.reading.arrow_folder import read_arrow_folder
 from overheard.data.reading.custom_arrays import MAX_CLASSES
+from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.table_names import read_names_of_column
 from overheard.data.reading.text_table import read_text_table
 from overheard.disk.limits import TABLE, refuse_large
@@ -285,7 +286,7 @@ def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
 def _read_table(
     path: Path, label: str, text: str | None, settings: TokenSettings, header_lines: int
 ) -> _Read:
-    if not path.is_file():
+    if not path.is_file() and not is_leaf(str(path)):
         raise DataError(f"there is no file {path}: correct the path")
     if path.suffix == ".jsonl":
         return _read_lines(path, label, text or "text", settings)
