@@ -24,6 +24,8 @@ class Split(Settings, ABC):
     """Where the idea comes from: authors, year, section."""
     has_one_user_per_client: ClassVar[bool] = False
     """True if each client stands for one user and holds examples of that user alone."""
+    has_own_sizes: ClassVar[bool] = False
+    """True if clients hold what the split gives them, up to the sizes of the plan."""
     is_exchangeable: ClassVar[bool] = False
     """True if clients have one label distribution and get examples of a label at random."""
 
@@ -49,7 +51,7 @@ class Split(Settings, ABC):
     ) -> tuple[Rows, ...]:
         """Return the rows of the pool for each client: `sizes[k]` for client k, none twice.
 
-        A split with `has_one_user_per_client` takes the sizes as upper bounds.
+        A split with `has_own_sizes` takes the sizes as upper bounds.
 
         Args:
             labels: the labels of the pool.

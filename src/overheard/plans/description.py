@@ -31,7 +31,7 @@ def describe_plan(plan: Plan) -> str:
     assert data.split_settings is not None
     split, (low, high) = data.split_settings.split, data.split_settings.sizes
     sizes = f"{low}" if low == high else f"{low} to {high}"
-    if split.has_one_user_per_client:
+    if split.has_own_sizes:
         sizes = f"up to {high}"
     return (
         f"{data.clients} clients with {sizes} examples each of {data.source.name}, partitioned "

@@ -70,7 +70,7 @@ def refuses_a_client_without_examples(split_of: SplitFactory) -> None:
 
 def refuses_clients_larger_than_the_pool(split_of: SplitFactory) -> None:
     """Check that more rows than the pool has raise a PlanError."""
-    if not split_of(2).has_one_user_per_client:
+    if not split_of(2).has_own_sizes:
         _check_refusal(split_of, (500, 500), "want 1000 examples and 960 are left")
 
 

@@ -27,6 +27,7 @@ class ByUser(Split):
     name: ClassVar[str] = "by_user"
     source: ClassVar[str] = "Caldas et al. 2018 (LEAF, arXiv:1812.01097): natural partition"
     has_one_user_per_client: ClassVar[bool] = True
+    has_own_sizes: ClassVar[bool] = True
 
     def assign(
         self,
