@@ -1,0 +1,71 @@
+"""The process in which an app runs."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from overheard.core.custom_code.reference import import_reference
+from overheard.core.errors import AuditError, PlanError
+from overheard.disk.writing import write_text
+from overheard.doctor.source.files import digest_files, read_app_files
+from overheard.doctor.trial.request import TrialRequest
+
+ERROR_FILE = "error.txt"
+"""The file with the message of an error that the user can correct."""
+
+
+def main(request_text: str, told: Path) -> None:
+    """Run an app and record it; an error that the user can correct is written to a file."""
+    request = TypeAdapter(TrialRequest).validate_json(request_text)
+    try:
+        run_app(request)
+    except AuditError as error:
+        write_text(told, str(error), inside=told.parent)
+
+
+def run_app(request: TrialRequest) -> None:
+    """Run an app in this process, in its own folder, and record it.
+
+    Raises:
+        PlanError: if the app has changed, a component is missing, or its server fails.
+
+    """
+    if digest_files(read_app_files(request.folder)) != request.digest:
+        raise PlanError(
+            f"{request.folder}: its code changed after it was described: review it again"
+        )
+    from overheard.doctor.trial.one_process import OneProcessGrid, context_of
+    from overheard.recorders.flower import RecordingGrid
+
+    os.chdir(request.folder)
+    # After all other places, so that no module of the app hides another one.
+    sys.path.append(str(request.folder))
+    _state_task()
+    client: Any = import_reference(request.client, "the client", PlanError)
+    server: Any = import_reference(request.server, "the server", PlanError)
+    grid = OneProcessGrid(client, request.clients, request.config)
+    with RecordingGrid(grid, request.recording) as recording:
+        # An app of the user may fail in any way.
+        try:
+            server(recording, context_of(0, request.config))
+        except (Exception, SystemExit) as error:
+            raise PlanError(
+                f"{request.folder}: its server ended with {type(error).__name__}: "
+                f"{str(error)[:300]}. Does `flwr run` end well in this folder?"
+            ) from error
+
+
+def _state_task() -> None:
+    """Tell Flower, from 1.41 on, in whose name messages are sent."""
+    try:
+        from flwr.supercore.task_identity import TaskIdentity
+    except ImportError:
+        return
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+
+
+if __name__ == "__main__":
+    main(sys.stdin.read(), Path(sys.argv[1]))
