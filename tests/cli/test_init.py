@@ -45,6 +45,23 @@ def test_two_commands_from_a_recording_to_first_claims(
     assert "Claimed, not checked" in audited.out
 
 
+def test_programs_get_the_attacks_what_is_missing_and_the_next_command(
+    overheard: Command, stated: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.toml"
+    said = overheard("init", plan, "--from-recording", stated, "--json")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert (found["format"], found["version"]) == ("overheard init", 1)
+    assert found["plan"] == str(plan)
+    assert plan.is_file()
+    assert found["attacks"] == ["llg", "ilrg"]
+    # The recording has no examples, which this attack needs.
+    assert "mean_softmax" in found["missing"]
+    assert found["training"]["rate"] == STATED_RECIPE["rate"]
+    assert found["next"].startswith(f"overheard audit {plan} --transcript {stated}")
+
+
 RUNS = "from pathlib import Path\nPath(__file__).with_name('RAN').touch()\n"
 NETWORK = """
 from torch import nn

@@ -1,5 +1,6 @@
 """The command `init`: a first plan that runs."""
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,18 @@ from rich.console import Console
 from rich.text import Text
 
 from overheard.cli.exits import UsageError
-from overheard.cli.options import NoCodeOption, QuietOption, TrustStoreOption
+from overheard.cli.options import JsonOption, NoCodeOption, QuietOption, TrustStoreOption
 from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.planning.first_plan import FirstPlan
     from overheard.planning.training_facts import TrainingFacts
+
+FORMAT = "overheard init"
+
+VERSION = 1
+"""Increased whenever a reader of the previous version would misread a document."""
 
 RecordingOption = Annotated[
     Path | None,
@@ -108,6 +114,7 @@ def init(
         bool, typer.Option("--force", help="Overwrite the plan if there is one.")
     ] = False,
     _no_code: NoCodeOption = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a first plan that runs, with a comment on each choice.
@@ -118,7 +125,7 @@ def init(
     something is missing are left out, and the plan says what to add.
     If no recording is given, the newest one in the working directory is taken.
     Without any, the plan simulates a federation. On a terminal, the command asks
-    for what was not given as an option.
+    for what was not given as an option; with --json it asks nothing.
 
     \b
     Examples:
@@ -140,11 +147,11 @@ def init(
         raise is_there
     if simulate and recording is not None:
         raise UsageError("Give --simulate or --from-recording, not both.")
-    if recording is not None and not quiet:
+    if recording is not None and not (quiet or as_json):
         print_newer_recording(recording)
     elif recording is None and not simulate:
         recording = find_newest_recording([Path(), *([] if flower is None else [flower])])
-    if _may_ask(recording, flower, data, simulate):
+    if not as_json and _may_ask(recording, flower, data, simulate):
         recording, data, label, user = _ask(label)
     request = FirstPlanRequest(
         None if recording is None else read_recorded_facts(recording),
@@ -163,6 +170,9 @@ def init(
         write_text(file, written.text, inside=file.parent, is_private=False)
     elif not write_new_text(file, written.text, inside=file.parent, is_private=False):
         raise is_there
+    if as_json:
+        typer.echo(_as_json(written, file, recording), nl=False)
+        return
     if quiet:
         return
     _print_plan(written, data)
@@ -187,20 +197,50 @@ def _print_lines(lines: Sequence[str]) -> None:
 def _print_next_step(
     file: Path, recording: Path | None, app: Path | None, *, is_app: bool
 ) -> None:
-    from overheard.auditing.folder import default_folder, free_folder
-
     console = Console(highlight=False, soft_wrap=True)
     if is_app and recording is None:
         console.print("To audit the app itself, record it with one line: docs/flower.md")
+    command, report = _next_step(file, recording, app)
+    console.print(Text(f"Written: {file}", style="bold"))
+    console.print(escaped_text(f"Next: {command}"))
+    console.print(escaped_text(f"Then open {report}"))
+
+
+def _next_step(file: Path, recording: Path | None, app: Path | None) -> tuple[str, Path]:
+    """Return the command that audits the plan, and the page that it writes."""
+    from overheard.auditing.folder import default_folder, free_folder
+
     source = "" if recording is None else f" --transcript {quote(str(recording))}"
     # The default folder may hold the audit of an earlier plan.
     folder = free_folder(file)
     out = "" if folder == default_folder(file) else f" --out {quote(str(folder))}"
-    console.print(Text(f"Written: {file}", style="bold"))
     is_elsewhere = app is not None and app.resolve() != Path.cwd()
     path = f"PYTHONPATH={quote(str(app))} " if is_elsewhere else ""
-    console.print(escaped_text(f"Next: {path}overheard audit {quote(str(file))}{source}{out}"))
-    console.print(escaped_text(f"Then open {folder / 'report.html'}"))
+    return f"{path}overheard audit {quote(str(file))}{source}{out}", folder / "report.html"
+
+
+def _as_json(written: "FirstPlan", file: Path, recording: Path | None) -> str:
+    """Return what was written and what is missing, for programs."""
+    command, report = _next_step(file, recording, written.app)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "plan": str(file),
+        "recording": None if recording is None else str(recording),
+        "app": None if written.app is None else str(written.app),
+        "attacks": list(written.attacks),
+        "missing": dict(written.missing),
+        "data": list(written.data),
+        "notes": list(written.notes),
+        "training": {key: one.value for key, one in written.training.settings.items()},
+        "doubts": list(written.training.doubts),
+        "networks_not_taken": dict(written.networks),
+        "proposed_network": written.proposal,
+        "next": command,
+        "report": str(report),
+    }
+    # Beyond ASCII all is escaped.
+    return json.dumps(document, indent=1) + "\n"
 
 
 def _print_attacks(
