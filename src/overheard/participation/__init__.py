@@ -1,1 +1,1 @@
-"""What sums over varying cohorts reveal, computed from who took part in which round alone."""
+"""Sums over varying cohorts: who is in them, and what follows from it."""

@@ -13,12 +13,12 @@ from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
+from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.attacks.sum_shares import (
     HIDDEN_SIZES,
     SumShares,
     doubt_weights,
 )
-from overheard.questions.label_shares.estimators.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.estimators.sum_posterior import (
     SharesPosterior,
     draw_shares,
@@ -130,7 +130,7 @@ def test_a_trend_of_who_takes_part_is_noticed() -> None:
     readings, _ = drawn()
     rounds = tuple(range(ROUNDS))
     clients = tuple(map(client, range(CLIENTS)))
-    at_random = ObservedSums(clients, rounds, (), readings.weights, None)
+    at_random = ObservedSums(clients, rounds, (), (), readings.weights, None)
     assert at_random.trend_p() > 0.01
     weights = np.zeros((ROUNDS, CLIENTS))
     weights[: ROUNDS // 2, :4], weights[ROUNDS // 2 :, 4:] = 0.25, 0.25

@@ -17,8 +17,8 @@ from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
 from overheard.learning.simplex import normalize_to_shares
+from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.claim import LabelShares
-from overheard.questions.label_shares.estimators.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.estimators.sum_posterior import (
     SharesPosterior,
     draw_shares,
@@ -130,7 +130,8 @@ class SumShares(Attack[LabelShares]):
         sums = find_sums(view, self.most_rounds)
         if sums is None or not set(targets) <= set(sums.clients):
             raise NeedsError(f"{self.name} needs {SUMS.description}")
-        _refuse_what_separates_nobody(sums, knowledge.classes)
+        sums.check_separable(self.name)
+        _refuse_too_many_numbers(sums, knowledge.classes)
         if sums.sizes is not None:
             sizes = (min(sums.sizes), max(sums.sizes))
             knowledge = replace(knowledge, prior=replace(knowledge.prior, sizes=sizes))
@@ -189,13 +190,8 @@ def doubt_weights(sums: ObservedSums, sizes: tuple[int, int]) -> str | None:
     return None
 
 
-def _refuse_what_separates_nobody(sums: ObservedSums, classes: int) -> None:
+def _refuse_too_many_numbers(sums: ObservedSums, classes: int) -> None:
     clients = len(sums.clients)
-    if clients > 1 and not sums.separable:
-        raise NeedsError(
-            "sum_shares needs cohorts that vary: each client is always together with the same "
-            f"others, and the sums have rank {sums.rank} of {clients} clients"
-        )
     if clients * classes > MOST_NUMBERS:
         raise NeedsError(
             f"sum_shares needs at most {MOST_NUMBERS:,} clients times labels, got {clients:,} "

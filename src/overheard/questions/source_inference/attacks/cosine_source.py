@@ -24,6 +24,7 @@ from overheard.questions.source_inference.claim import RecordSources
 from overheard.questions.source_inference.estimators.observed_rounds import (
     make_claim,
     rounds_to_read,
+    stated_examples,
 )
 from overheard.simulation.gradient_evidence import LARGEST_CHANGE, is_diverged
 
@@ -102,7 +103,9 @@ class CosineSource(Attack[RecordSources]):
                 "whether updates were recorded as they were sent"
             )
         means = evidence / rounds.clamp(min=1)
-        return {COHORT: make_claim(view, targets, knowledge, means)}
+        return {
+            COHORT: make_claim(targets, knowledge, means, None, stated_examples(view, targets))
+        }
 
 
 def compare_with_others(

@@ -22,6 +22,7 @@ from overheard.questions.source_inference.claim import RecordSources
 from overheard.questions.source_inference.estimators.observed_rounds import (
     make_claim,
     rounds_to_read,
+    stated_examples,
 )
 
 
@@ -82,4 +83,5 @@ class LossSource(Attack[RecordSources]):
                 losses[place] += per_example_loss(
                     logits.double(), records.loss_labels.cpu(), loss, 0.0
                 )
-        return {COHORT: make_claim(view, targets, knowledge, -losses / rounds)}
+        examples = stated_examples(view, targets)
+        return {COHORT: make_claim(targets, knowledge, -losses / rounds, None, examples)}

@@ -102,7 +102,9 @@ class WhitenedSource(Attack[RecordSources]):
             fits[places] += found.fit
             strengths[places] += found.strength
         odds = fit_source_odds(fits, strengths, prior)
-        claim = make_claim(view, targets, knowledge, odds.log_odds, odds.nobody)
+        claim = make_claim(
+            targets, knowledge, odds.log_odds, odds.nobody, stated_examples(view, targets)
+        )
         return {COHORT: claim}
 
     def _prior(self, view: View, targets: Sequence[Party]) -> Float[Tensor, " clients"]:

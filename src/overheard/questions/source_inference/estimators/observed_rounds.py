@@ -57,20 +57,20 @@ def rounds_to_read(
 
 
 def make_claim(
-    view: View,
     targets: Sequence[Party],
     knowledge: Knowledge,
     log_odds: Float[Tensor, "clients records"],
-    nobody: Float[Tensor, " records"] | None = None,
+    nobody: Float[Tensor, " records"] | None,
+    examples: tuple[int, ...],
 ) -> RecordSources:
     """Return the claim whose probabilities of clients follow from log-odds.
 
     Args:
-        view: what is observed.
         targets: the clients.
         knowledge: what the attacker knows.
         log_odds: for each client and record, the log of its weight among the clients.
         nobody: the probability that no client holds a record; None = even odds.
+        examples: the number of examples of each client; () = not known of all.
 
     """
     chances = log_odds.double().softmax(0).T  # (records, clients)
@@ -81,7 +81,7 @@ def make_claim(
         tuple(targets),
         torch.cat((chances * (1 - outside), outside), 1).float().cpu(),
         candidate_records(knowledge).labels.cpu() if knowledge.has_classes else None,
-        stated_examples(view, targets),
+        examples,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import chi2
 
+from overheard.core.errors import NeedsError
 from overheard.core.messages import Aggregate, Update, Weights
 from overheard.core.parties import COHORT, Party, is_client, party_sort_key
 from overheard.core.view import View
@@ -24,6 +25,7 @@ class ObservedSums:
     Args:
         clients: the clients that are in any sum, in order.
         rounds: the round of each sum.
+        senders: the sender of each sum: `COHORT`, or the client of a single update.
         deltas: the mean update of each sum, weighted by numbers of examples.
         weights: (sums, clients), the weight of each client in the mean; each row adds to 1.
         sizes: the number of examples of each client; None = not all follow, and weights are
@@ -33,6 +35,7 @@ class ObservedSums:
 
     clients: tuple[Party, ...]
     rounds: tuple[int, ...]
+    senders: tuple[Party, ...]
     deltas: tuple[Weights, ...]
     weights: Float[np.ndarray, "sums clients"]
     sizes: tuple[int, ...] | None
@@ -47,6 +50,23 @@ class ObservedSums:
         """Return the number of clients that no other client is always together with."""
         _, counts = np.unique(self.weights > 0, axis=1, return_counts=True)
         return int((counts == 1).sum())
+
+    def check_separable(self, attack: str) -> None:
+        """Check that cohorts vary, so that something separates clients.
+
+        Args:
+            attack: the name of the attack that needs it.
+
+        Raises:
+            NeedsError: if each client is always together with the same others.
+
+        """
+        clients = len(self.clients)
+        if clients > 1 and not self.separable:
+            raise NeedsError(
+                f"{attack} needs cohorts that vary: each client is always together with the "
+                f"same others, and the sums have rank {self.rank} of {clients} clients"
+            )
 
     def trend_p(self) -> float:
         """Return the p-value of a trend of who takes part, against cohorts drawn at random.
@@ -90,14 +110,16 @@ def find_sums(view: View, most_rounds: int) -> ObservedSums | None:
         for party in cohort:
             weights[row, place[party]] = 1 if known is None else known[place[party]]
     weights /= weights.sum(axis=1, keepdims=True)
-    means, aggregated = view.updates(COHORT), _aggregated(view)
-    deltas = tuple(
-        means[number].delta
-        if number in aggregated
-        else view.updates(next(iter(cohort)))[number].delta
-        for number, cohort in cohorts
+    aggregated = _aggregated(view)
+    senders = tuple(
+        COHORT if number in aggregated else next(iter(cohort)) for number, cohort in cohorts
     )
-    return ObservedSums(clients, tuple(number for number, _ in cohorts), deltas, weights, known)
+    updates = {sender: view.updates(sender) for sender in set(senders)}
+    rounds_of = tuple(number for number, _ in cohorts)
+    deltas = tuple(
+        updates[sender][number].delta for sender, number in zip(senders, rounds_of, strict=True)
+    )
+    return ObservedSums(clients, rounds_of, senders, deltas, weights, known)
 
 
 def _aggregated(view: View) -> frozenset[int]:
