@@ -1,0 +1,205 @@
+"""Schedules of cohorts side by side: what they reveal, cost, and let attackers read."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from overheard.auditing.inputs import Resources
+from overheard.core.errors import PlanError
+from overheard.core.parties import client
+from overheard.participation.participation import Participation
+from overheard.participation.sums_reading import MAX_CLIENTS, SumsReading, read_sums
+from overheard.planning.cohorts.measured_noise import measure_noise
+from overheard.planning.cohorts.predicted_error import (
+    PredictedError,
+    SumNoise,
+    predict_error,
+    stated_noise,
+)
+from overheard.planning.cohorts.schedules import (
+    Schedule,
+    ScheduleCost,
+    find_cost,
+    propose_schedules,
+)
+from overheard.plans.plan import Plan
+
+MOST_ROUNDS = 2_000
+"""Rounds above which nothing is predicted: a matrix has the square of them."""
+
+PREDICTIONS = 4
+"""The error is predicted after all rounds, half of them, a quarter and an eighth."""
+
+GENERAL = (
+    "The attacker knows who took part in each round, reads all sums, and has auxiliary "
+    "examples, the model and the recipe.",
+    "The error of a guess is that of the mean shares of all clients, which the attacker is "
+    "taken to know. A client that never took part has that error.",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProposedSchedule:
+    """A schedule, what its sums reveal, and what it costs.
+
+    Args:
+        name: such as "batches of 5".
+        description: how cohorts are drawn, in a sentence.
+        cost: in rounds.
+        resolution: mean over clients of the share of a client's variance that sums reveal.
+        largest_resolution: the same of the client that they reveal most of.
+        group_at_least: no smaller group of clients can be separated from the others.
+        group_at_most: size of the smallest group that was found.
+        predicted: the error of label shares after some numbers of rounds.
+        cohorts: for each round, the numbers of its clients, from 0.
+
+    """
+
+    name: str
+    description: str
+    cost: ScheduleCost
+    resolution: float
+    largest_resolution: float
+    group_at_least: int
+    group_at_most: int
+    predicted: tuple[PredictedError, ...]
+    cohorts: tuple[tuple[int, ...], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CohortDesign:
+    """Schedules for a federation, side by side.
+
+    Args:
+        clients: number of clients.
+        cohort: clients wanted in a round.
+        rounds: number of rounds.
+        schedules: from those that vary most to fixed groups.
+        assumed: what the predicted errors assume, in sentences.
+
+    """
+
+    clients: int
+    cohort: int
+    rounds: int
+    schedules: tuple[ProposedSchedule, ...]
+    assumed: tuple[str, ...]
+
+
+def propose_cohorts(
+    clients: int,
+    cohort: int,
+    rounds: int,
+    *,
+    alpha: float = 0.5,
+    classes: int = 10,
+    noise: float = 1.0,
+    seed: int = 0,
+) -> CohortDesign:
+    """Return schedules for a federation, with what they reveal, cost and let attackers read.
+
+    Args:
+        clients: clients of the federation, 2 to 3,000.
+        cohort: clients wanted in a round.
+        rounds: number of rounds, 1 to 2,000.
+        alpha: parameter of the Dirichlet distribution of clients' label shares, above 0.
+        classes: number of labels, 2 to 1,000.
+        noise: standard deviation of the noise of a sum over that of a client's shares, above 0.
+        seed: of all draws.
+
+    Raises:
+        PlanError: if a number is out of its range.
+
+    """
+    _refuse_many(clients, rounds)
+    if not (0 < alpha < np.inf and 0 < noise < np.inf and 2 <= classes <= 1000):
+        raise PlanError(
+            "the prediction needs alpha and noise above 0, and 2 to 1,000 classes; got alpha "
+            f"{alpha:g}, noise {noise:g} and {classes:,} classes"
+        )
+    schedules = propose_schedules(clients, cohort, rounds, seed)
+    return _design(clients, cohort, schedules, stated_noise(classes, alpha, noise))
+
+
+def propose_cohorts_of_plan(
+    plan: Plan,
+    *,
+    cohort: int | None = None,
+    rounds: int | None = None,
+    resources: Resources | None = None,
+    seed: int = 0,
+) -> CohortDesign:
+    """Return schedules for the federation of a plan, with the noise of its sums measured.
+
+    Args:
+        plan: its federation is simulated once, without defenses.
+        cohort: clients wanted in a round; None = as many as the plan selects.
+        rounds: number of rounds; None = those of the plan.
+        resources: where the data are, and the workers.
+        seed: of the schedules.
+
+    Raises:
+        PlanError: if a number is out of its range.
+        NeedsError: if label shares of the plan's clients cannot be read from updates.
+
+    """
+    clients, training = plan.data.clients, plan.training
+    rounds = training.rounds if rounds is None else rounds
+    cohort = max(1, round(training.participation * clients)) if cohort is None else cohort
+    _refuse_many(clients, rounds)
+    schedules = propose_schedules(clients, cohort, rounds, seed)
+    noise = measure_noise(plan, cohort, rounds, resources or Resources())
+    return _design(clients, cohort, schedules, noise)
+
+
+def _refuse_many(clients: int, rounds: int) -> None:
+    if clients > MAX_CLIENTS or rounds > MOST_ROUNDS:
+        raise PlanError(
+            f"schedules are compared for at most {MAX_CLIENTS:,} clients and {MOST_ROUNDS:,} "
+            f"rounds; got {clients:,} clients and {rounds:,} rounds"
+        )
+
+
+def _design(
+    clients: int, cohort: int, schedules: tuple[Schedule, ...], noise: SumNoise
+) -> CohortDesign:
+    rounds = len(schedules[0].took_part)
+    proposed = tuple(_propose(one, noise) for one in schedules)
+    return CohortDesign(clients, cohort, rounds, proposed, (*GENERAL, *noise.assumed))
+
+
+def _propose(schedule: Schedule, noise: SumNoise) -> ProposedSchedule:
+    took_part = schedule.took_part
+    rounds = len(took_part)
+    after = sorted({rounds >> step for step in range(PREDICTIONS)} - {0})
+    reading = _read(took_part)
+    return ProposedSchedule(
+        schedule.name,
+        schedule.description,
+        find_cost(took_part),
+        reading.resolution,
+        reading.largest_resolution,
+        reading.group_at_least,
+        reading.group_at_most,
+        tuple(predict_error(noise, took_part[:number]) for number in after),
+        tuple(tuple(np.flatnonzero(row).tolist()) for row in took_part),
+    )
+
+
+def _read(took_part: np.ndarray) -> SumsReading:
+    """Return what the sums reveal of the clients that take part at all."""
+    seen = np.flatnonzero(took_part.any(axis=0))
+    rounds = len(took_part)
+    parties = tuple(client(int(number)) for number in seen)
+    reading = read_sums(
+        Participation(parties, tuple(range(rounds)), took_part[:, seen], (None,) * rounds)
+    )
+    if reading is None:
+        raise PlanError(
+            f"{len(seen):,} clients and {rounds:,} rounds are too many to compare schedules: "
+            "take fewer rounds"
+        )
+    return reading

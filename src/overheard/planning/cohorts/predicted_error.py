@@ -1,0 +1,227 @@
+"""The error of label shares that an attack on the sums of a schedule will have, predicted."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from overheard.questions.label_shares.estimators.sum_response import contrasts
+
+PRIOR_DRAWS, TEST_DRAWS = 10_000, 400
+"""Clients from which a posterior is made up, and clients of which the error is taken."""
+
+BATCH = 50
+"""Clients whose posteriors are in memory at once."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SumNoise:
+    """What a sum says of the label shares of its clients, and how noisy it is.
+
+    Shares of a client are its mean shares plus `directions` times a vector of independent
+    numbers of variance 1. A sum of clients shows each of these numbers times its gain, with
+    noise.
+
+    Args:
+        prior: (classes), the parameters of the Dirichlet distribution of clients' shares.
+        directions: (classes, directions).
+        rounds: (measured), the rounds of `gains`, in order.
+        gains: (measured, directions), interpolated for rounds in between.
+        of_client: variance of the noise of a client, which a sum has once for each.
+        lasting: share of that noise that is the same in all rounds, 0 to 1.
+        common: variance of the error that all clients have in common in all rounds.
+        of_sum: variance of noise that is not of clients, once in each sum.
+        assumed: what the prediction assumes, in sentences.
+
+    """
+
+    prior: Float[np.ndarray, " classes"]
+    directions: Float[np.ndarray, "classes directions"]
+    rounds: Int[np.ndarray, " measured"]
+    gains: Float[np.ndarray, "measured directions"]
+    of_client: float
+    lasting: float
+    common: float
+    of_sum: float
+    assumed: tuple[str, ...]
+
+    def covariance(
+        self, took_part: Float[np.ndarray, "rounds clients"]
+    ) -> Float[np.ndarray, "rounds rounds"]:
+        """Return the covariance of the noise of sums."""
+        together, sizes = took_part @ took_part.T, took_part.sum(axis=1)
+        covariance: Float[np.ndarray, "rounds rounds"]
+        covariance = self.of_client * self.lasting * together
+        covariance += np.diag(self.of_client * (1 - self.lasting) * sizes + self.of_sum)
+        # The common error is of a client, so a sum has it once for each of its clients.
+        return covariance + self.common * np.outer(sizes, sizes)
+
+
+def principal_directions(
+    prior: Float[np.ndarray, " classes"],
+) -> Float[np.ndarray, "classes directions"]:
+    """Return a root of the covariance of a Dirichlet distribution, within shares that sum to 0.
+
+    Args:
+        prior: its parameters.
+
+    """
+    total, mean, basis = prior.sum(), prior / prior.sum(), contrasts(len(prior))
+    spread = basis.T @ (np.diag(mean) - np.outer(mean, mean)) @ basis / (1 + total)
+    directions: Float[np.ndarray, "classes directions"] = basis @ np.linalg.cholesky(spread)
+    return directions
+
+
+def stated_noise(classes: int, alpha: float, noise: float) -> SumNoise:
+    """Return the noise of sums that a user states.
+
+    Args:
+        classes: number of labels, 2 or more.
+        alpha: parameter of the symmetric Dirichlet distribution of clients' shares.
+        noise: standard deviation of the noise of a sum over that of a client's shares.
+
+    """
+    prior = np.full(classes, alpha)
+    return SumNoise(
+        prior,
+        principal_directions(prior),
+        np.zeros(1, dtype=int),
+        np.ones((1, classes - 1)),
+        lasting=0.0,
+        of_client=0.0,
+        common=0.0,
+        of_sum=noise**2,
+        assumed=(
+            f"Label shares of clients are Dirichlet with alpha {alpha:g} over {classes:,} "
+            "labels.",
+            f"The noise of a sum is {noise:g} times the spread of a client, and new in each "
+            "round. It was stated, not measured: real noise depends on model and training, and "
+            "a part of it lasts. Name a plan to have it measured.",
+        ),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PredictedError:
+    """The error of an attack that reads the label shares of single clients from sums.
+
+    Args:
+        rounds: number of rounds that were read.
+        error: mean L1 distance of claims to the true shares.
+        guess: that of the mean shares of all clients.
+
+    """
+
+    rounds: int
+    error: float
+    guess: float
+
+    @property
+    def of_guess(self) -> float:
+        """Return the error as a share of that of the guess."""
+        return self.error / self.guess
+
+
+def predict_error(
+    noise: SumNoise, took_part: Bool[np.ndarray, "rounds clients"], seed: int = 0
+) -> PredictedError:
+    """Predict the error of label shares after the rounds of a schedule.
+
+    1. Each direction of shares is a linear problem of all clients. Gaussian theory gives how
+       noisily the sums show one client, with all others as uncertain as their prior.
+    2. Clients are drawn from the prior, and observed with that noise. The median of their
+       posterior, over other clients of the prior, has an error.
+    3. Posteriors of shares, which are 0 or more, are narrower than Gaussian ones. So both steps
+       are done again with all others as uncertain as the first pass left them.
+
+    The second pass is a step of expectation propagation (Minka 2001). Further passes assume an
+    attacker who knows the noise exactly: with the seeds 900 and 901, two were nearest.
+
+    Args:
+        noise: what a sum says of its clients.
+        took_part: of the rounds that are read; a client that never took part stays unknown.
+        seed: of the clients that are drawn.
+
+    """
+    draws = np.random.default_rng(seed)
+    prior = draws.dirichlet(noise.prior, PRIOR_DRAWS)
+    true = draws.dirichlet(noise.prior, TEST_DRAWS)
+    mean = noise.prior / noise.prior.sum()
+    inverse = np.linalg.pinv(noise.directions).T
+    channel = _Channel(prior, (prior - mean) @ inverse, true, (true - mean) @ inverse, draws)
+    places = np.arange(len(took_part))
+    gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
+    members = took_part.astype(np.float64)
+    covariance = noise.covariance(members)
+    spread = np.ones(gains.shape[1])
+    for is_last in (False, True):
+        seen = _noise_of_client(members, gains, covariance, spread)
+        error, remaining = channel.observe(seen)
+        if not is_last:
+            spread = _gaussian_spread(remaining, seen)
+    return PredictedError(len(took_part), error, float(np.abs(true - mean).sum(1).mean()))
+
+
+def _noise_of_client(
+    members: Float[np.ndarray, "rounds clients"],
+    gains: Float[np.ndarray, "rounds directions"],
+    covariance: Float[np.ndarray, "rounds rounds"],
+    spread: Float[np.ndarray, " directions"],
+) -> Float[np.ndarray, " directions"]:
+    """Return the variance of the noise with which the sums show the median client."""
+    found = np.empty(len(spread))
+    for number, (gain, prior) in enumerate(zip(gains.T, spread, strict=True)):
+        design = members * gain[:, None]
+        total = prior * design @ design.T + covariance
+        explained = prior * (design * np.linalg.solve(total, design)).sum(axis=0)
+        # Of a client that is fully explained, some noise stays, so that it can be divided by.
+        explained = explained.clip(1e-9, 1 - 1e-9)
+        found[number] = np.median(prior * (1 - explained) / explained)
+    return found
+
+
+def _gaussian_spread(
+    remaining: Float[np.ndarray, " directions"], seen: Float[np.ndarray, " directions"]
+) -> Float[np.ndarray, " directions"]:
+    """Return the prior variance with which a Gaussian client would be left as uncertain."""
+    precision = 1 / np.maximum(remaining, 1e-9) - 1 / seen
+    spread: Float[np.ndarray, " directions"] = 1 / np.maximum(precision, 1.0)
+    return spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Channel:
+    """Clients of the prior, and others that are observed with Gaussian noise."""
+
+    prior_shares: Float[np.ndarray, "draws classes"]
+    prior: Float[np.ndarray, "draws directions"]
+    true_shares: Float[np.ndarray, "clients classes"]
+    true: Float[np.ndarray, "clients directions"]
+    draws: np.random.Generator
+
+    def observe(
+        self, noise: Float[np.ndarray, " directions"]
+    ) -> tuple[float, Float[np.ndarray, " directions"]]:
+        """Return the mean L1 error of posterior medians, and the mean squared error."""
+        seen = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
+        order = self.prior_shares.argsort(axis=0)
+        errors, squares = [], []
+        for start in range(0, len(seen), BATCH):
+            rows = slice(start, start + BATCH)
+            log = (seen[rows] / noise) @ self.prior.T - (self.prior**2 / noise).sum(1) / 2
+            weights = np.exp(log - log.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            squares.append((weights @ self.prior - self.true[rows]) ** 2)
+            claimed = np.empty_like(self.true_shares[rows])
+            across = np.ascontiguousarray(weights.T)
+            for label, ranks in enumerate(order.T):
+                half = (across[ranks].cumsum(axis=0) < 0.5).sum(axis=0)
+                claimed[:, label] = self.prior_shares[
+                    ranks[half.clip(max=len(ranks) - 1)], label
+                ]
+            claimed /= claimed.sum(axis=1, keepdims=True)
+            errors.append(np.abs(claimed - self.true_shares[rows]).sum(axis=1))
+        return float(np.concatenate(errors).mean()), np.concatenate(squares).mean(axis=0)
