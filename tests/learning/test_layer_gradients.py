@@ -67,6 +67,31 @@ class Experts(nn.Module):
         return self.second(self.words(tokens).mean(0))
 
 
+class Masked(nn.Module):
+    """Texts whose padding is masked, if a batch has any, as Hugging Face's networks do.
+
+    Args:
+        is_apart: whether each text is read by itself; else each is compared with the others.
+
+    """
+
+    calls = 0
+
+    def __init__(self, is_apart: bool = True) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4)
+        self.last = nn.Linear(4, 3)
+        self.is_apart = is_apart
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        Masked.calls += 1
+        states = self.table(tokens)
+        if not bool((tokens > 10).all()):
+            states = states * (tokens > 10).unsqueeze(2)
+        outputs: Tensor = self.last(states.mean(1))
+        return outputs if self.is_apart else outputs - outputs.mean(0)
+
+
 class Packed(nn.Module):
     """An LSTM over texts that are packed by length, which reads numbers."""
 
@@ -157,6 +182,8 @@ NETWORKS = {
     "two layers, both directions": (lambda _: lstm(), TEXTS),
     "gru": (lambda _: gru(), TEXTS),
     "packed": (lambda _: Packed(), TEXTS),
+    "masked": (lambda _: Masked(), TEXTS),
+    "masked together": (lambda _: Masked(is_apart=False), TEXTS),
     "experts": (lambda _: Experts(), TEXTS),
     "unusual": (lambda _: Unusual(), TEXTS),
     "sum of words": (lambda _: sum_of_words(), TEXTS),
@@ -208,6 +235,14 @@ def test_layers_have_the_gradients_of_all_parameters_that_train(name: str) -> No
                 atol=1e-9,
                 rtol=1e-9,
             )
+
+
+def test_texts_that_a_network_keeps_apart_are_run_in_one_batch() -> None:
+    pool = pool_of(TEXTS, torch.float64, examples=40)
+    Masked.calls = 0
+    layer_gradients(Masked, start_of(Masked), pool, RECIPE)
+    # The survey, the attempt of `vmap`, the batch, and three texts alone.
+    assert Masked.calls <= 6
 
 
 def test_the_memory_of_a_tied_table_grows_with_its_own_size_only() -> None:

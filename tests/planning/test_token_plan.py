@@ -1,6 +1,7 @@
 """A first plan for networks that read texts as token ids."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,4 +127,33 @@ def test_a_language_model_has_no_label_shares(tmp_path: Path) -> None:
     assert written.plan.training.recipe.loss == "next_token"
     assert written.plan.data.source.load(None).task.kind == "language_modeling"
     assert "embedding_rows" in written.attacks
-    assert not {"decaf", "mean_softmax"} & set(written.attacks)
+    assert not {"decaf", "mean_softmax", "target_regression"} & set(written.attacks)
+    assert any("Label shares are refused" in one for one in written.data)
+
+
+class Frozen(NextWord):
+    """A language model whose word vectors are not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words.requires_grad_(False)
+
+
+def test_a_language_model_with_frozen_words_is_asked_about_listed_texts(
+    tmp_path: Path,
+) -> None:
+    shapes = {"head.weight": (TOKENS, 3), "head.bias": (TOKENS,)}
+    recording = read_recorded_facts(single_output(tmp_path / "recording", shapes))
+    np.savez(tmp_path / "spare.npz", x=IDS)
+    request = FirstPlanRequest(
+        recording, FlowerApp((f"{__name__}:Frozen",)), data=str(tmp_path / "spare.npz")
+    )
+    alone = write_first_plan(request, HERE)
+    assert alone.attacks == ("shift",)
+    assert "words.weight of LogitsNetwork is frozen" in alone.missing["embedding_rows"]
+    assert "--candidates FILE" in alone.missing["loss_membership"]
+
+    np.savez(tmp_path / "texts.npz", x=np.eye(4, dtype=int) + 1, member=[1, 1, 0, 0])
+    listed = replace(request, candidates=str(tmp_path / "texts.npz"))
+    written = write_first_plan(listed, HERE)
+    assert written.attacks == ("loss_membership",)

@@ -21,6 +21,10 @@ OVERHEARD = (sys.executable, "-m", "overheard")
 
 SPARE = {
     "bert_full": ("--data", "spare_tokenized"),
+    "causal_lora": (
+        *("--data", "spare.jsonl", "--text", "text", "--candidates", "records.jsonl"),
+        *("--tokenizer", "causal_lora.task:get_tokenizer"),
+    ),
     "fedbn": ("--data", "spare.npz"),
     "lstm_tokens": (
         *("--data", "spare.csv", "--label", "board", "--text", "text"),
@@ -35,7 +39,7 @@ SPARE = {
 }
 """How each app's owner names examples that no client holds, and records to ask about."""
 
-LISTED = frozenset({"multilabel", "regression"})
+LISTED = frozenset({"causal_lora", "multilabel", "regression"})
 """Apps whose clients hold no classes, so that the list of records is all of the truth."""
 
 WITHOUT_TRUTH = frozenset({"words", "target_distribution"})

@@ -255,7 +255,7 @@ def _print_attacks(
 
 
 def _print_proposal(reference: str | None) -> None:
-    from overheard.planning.first_plan import describe_proposal
+    from overheard.planning.plan_refusal import describe_proposal
 
     if reference is not None:
         console = Console(highlight=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import sys
 import warnings
@@ -538,6 +539,8 @@ def schema(
 def main() -> None:
     """Run the command; errors that the user can correct give one message and exit code 2."""
     sigterm = SigtermHandler()
+    # A network of Hugging Face is built many times, and would print a bar each time.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     signal.signal(signal.SIGTERM, sigterm)
     with warnings.catch_warnings():
         warnings.showwarning = _PluginWarningPrinter(warnings.showwarning)

@@ -11,6 +11,12 @@ from overheard.data.splits.iid import Iid
 MAX_NAMED = 12
 """The most columns or classes that a sentence names."""
 
+NO_LABEL_SHARES = (
+    "Label shares are refused: the labels of a causal language model are the tokens of its "
+    "texts, and no text has a class"
+)
+"""What is said of a language model, in place of its labels."""
+
 
 def summarise_data(dataset: Dataset, split: Split | None = None) -> tuple[str, ...]:
     """Return what was read of a data set, a sentence each; names are safe to print.
@@ -65,6 +71,8 @@ def _describe_column(column: ReadColumn) -> str:
 
 def _describe_labels(dataset: Dataset) -> str:
     task = dataset.task
+    if task.kind == "language_modeling":
+        return f"{NO_LABEL_SHARES}."
     if not task.has_classes:
         words = "Labels that may apply" if task.kind == "multi_label" else "Numbers to predict"
         return f"{words}: {_listed([printable_excerpt(name) for name in task.class_names])}."

@@ -40,6 +40,13 @@ EXAMPLE_BY_EXAMPLE = (
 """Modules that keep the examples of a batch apart, on the first axis."""
 
 
+TRIED_ALONE = 3
+"""Examples of a batch that are also run alone, to see that a batch changes nothing."""
+
+ROUNDING = 1e-3
+"""By how much numbers may differ that are computed in a batch and alone."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class LayerNames:
@@ -296,6 +303,9 @@ def gradients_and_losses(
     try:
         return layers.by_vmap(run, survey.calls)
     except RuntimeError:  # the network reads numbers, as to pack texts by length
+        together = _run_together(run, layers)
+        if together is not None:
+            return together
         if known is None:
             layers = _survey_each(run)
         each = [layers.by_autograd(one) for one in run.split()]
@@ -312,10 +322,59 @@ class _Run:
     labels: Tensor
     compute_losses: ComputeLosses
 
+    def only(self, place: int) -> "_Run":
+        """Return the run of one example."""
+        rows = slice(place, place + 1)
+        return _Run(self.model, self.inputs[rows], self.labels[rows], self.compute_losses)
+
     def split(self) -> "list[_Run]":
         """Return the run of each example by itself."""
         pairs = zip(torch.split(self.inputs, 1), torch.split(self.labels, 1), strict=True)
         return [_Run(self.model, *pair, self.compute_losses) for pair in pairs]
+
+
+def _run_together(
+    run: _Run, layers: "_Layers"
+) -> tuple[dict[LayerNames, Gradients], Tensor] | None:
+    """Return gradients and losses of a batch, if its examples do not change each other's.
+
+    Networks of other libraries read numbers of a batch, such as whether it has padding, and
+    keep its examples apart all the same. That is tried with some examples, each run alone.
+    None = they do not, a layer has no slopes, or the examples are few.
+    """
+    count = len(run.inputs)
+    if layers.others or count <= TRIED_ALONE:
+        return None
+    try:
+        found, losses = layers.by_autograd(run)
+        for place in (0, count // 2, count - 1):
+            alone, loss = layers.by_autograd(run.only(place))
+            if not _is_close(losses[place : place + 1], loss) or any(
+                not _are_same(one, place, count, alone[names]) for names, one in found.items()
+            ):
+                return None
+    except (RuntimeError, IndexError, ValueError):  # a call has no axis of examples
+        return None
+    return found, losses
+
+
+def _are_same(together: Gradients, place: int, count: int, alone: Gradients) -> bool:
+    """Return whether an example of a batch of this many has the gradient that it has alone."""
+    squares = together.squares()
+    if len(squares) != count or not _is_close(squares[place : place + 1], alone.squares()):
+        return False
+    if isinstance(together, TableGradients) or isinstance(alone, TableGradients):
+        return True
+    parts = zip((together.inputs, together.slopes), (alone.inputs, alone.slopes), strict=True)
+    return all(_is_close(one[place : place + 1], other) for one, other in parts)
+
+
+def _is_close(one: Tensor, other: Tensor) -> bool:
+    """Return whether tensors differ by rounding alone."""
+    if one.shape != other.shape:
+        return False
+    largest = float(other.abs().max()) if other.numel() else 0.0
+    return torch.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * largest)
 
 
 def _survey(run: _Run) -> "tuple[CallRecorder, _Layers]":

@@ -18,6 +18,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.defense import Defense
 from overheard.core.errors import PlanError
+from overheard.core.known_facts.candidate_records import CandidateRecords
 from overheard.core.parties import SERVER
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.custom import Own as OwnData
@@ -25,7 +26,7 @@ from overheard.data.datasets.digits import Digits
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.data.reading.float_labels import output_names
 from overheard.data.reading.text_table import TABLE_SUFFIXES
-from overheard.data.summary import summarise_data
+from overheard.data.summary import NO_LABEL_SHARES, summarise_data
 from overheard.disk.reading import parse_toml
 from overheard.learning.model import Model
 from overheard.learning.models.custom import Own as OwnModel
@@ -39,6 +40,7 @@ from overheard.planning.linear_layer import recorded_linear_layer
 from overheard.planning.listed_candidates import membership_threats, with_candidates
 from overheard.planning.network_fit import NetworkFit, fit_network, with_outputs_of_head
 from overheard.planning.outlook import planned_audit
+from overheard.planning.plan_refusal import say_what_is_missing
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
 from overheard.planning.recorded_plugins import (
@@ -100,6 +102,11 @@ ONLY_GLOBAL_MODELS = (
     "client would that joins in round 0. Questions about single clients cannot be asked"
 )
 """What init says of a recording without updates."""
+
+LISTED_RECORDS = (
+    "records of which you know whether a client trained on them (--candidates FILE)"
+)
+"""What attacks on membership of a recorded run need."""
 
 PLACE = "the first plan"
 """What errors of the text would name as their place."""
@@ -196,6 +203,7 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     is_number_known = facts.clients > 0
     is_simulated = facts.is_model_known and is_number_known and request.data is not None
     simulating = SIMULATING_ATTACK if dataset.task.has_classes else NUMBERS_ATTACK
+    is_simulated &= dataset.task.kind != "language_modeling"
     threats = (
         *((ThreatText(facts.first_attacks),) if facts.first_attacks else ()),
         *membership_threats(dataset),
@@ -206,7 +214,15 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     able, missing = _split_by_needs(audit_inputs.plan, audit_inputs, request.recording)
     if not able:
         _refuse_contradiction(request.recording)
-        raise PlanError(_say_what_is_missing(request, facts, missing))
+        raise PlanError(
+            say_what_is_missing(
+                facts,
+                missing,
+                _refused_networks(facts),
+                _notes(facts, is_whole=True),
+                has_list=request.candidates is not None,
+            )
+        )
     kept = tuple(_able_threats(threats, able))
     facts = replace(facts, threats=kept, missing=missing)
     facts, data = _with_tried_data(facts, audit_inputs, resources)
@@ -226,43 +242,23 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     )
 
 
-def _say_what_is_missing(
-    request: FirstPlanRequest, facts: PlanFacts, missing: Mapping[str, str]
-) -> str:
-    """Return why no attack can run; it asks for nothing that was given."""
-    asked = []
-    if request.data is None:
-        asked.append("labelled examples that no client holds (--data FILE --label COLUMN)")
-    if not facts.is_model_known:
-        asked.append(
-            "the network, if the recording does not state it (--model package.module:Class, "
-            "or --flower FOLDER)"
-        )
-    head = f": give {', and '.join(asked)}. " if asked else ". "
-    if request.candidates is None:
-        head += (
-            "Records of which you know whether a client trained on them (--candidates FILE) "
-            "add attacks on membership. "
-        )
-    proposal = "" if facts.proposal is None else f"{describe_proposal(facts.proposal)}. "
-    networks = _refused_networks(facts).items()
-    return (
-        f"no attack can run with what is known{head}{proposal}"
-        + "".join(f"{note}. " for note in _notes(facts))
-        + "".join(f"{name} is not taken: {why}. " for name, why in networks)
-        + _list_needs(missing)
-    )
-
-
 def _refused_networks(facts: PlanFacts) -> Mapping[str, str]:
     """Return why no network of the app was taken; empty if one was."""
     return MappingProxyType({}) if facts.is_model_known else facts.networks
 
 
-def _notes(facts: PlanFacts) -> tuple[str, ...]:
-    """Return sentences on what can be asked of a recording."""
+def _notes(facts: PlanFacts, *, is_whole: bool = False) -> tuple[str, ...]:
+    """Return sentences on what can be asked of a recording.
+
+    Args:
+        facts: the facts of the plan.
+        is_whole: whether to say what is also said of the data.
+
+    """
     alone = ONLY_GLOBAL_MODELS if facts.is_global_only else ""
-    return tuple(note for note in (alone, facts.at_home) if note)
+    is_unsaid = is_whole or isinstance(facts.source, NoExamples)
+    language = NO_LABEL_SHARES if is_unsaid and facts.is_language_model else ""
+    return tuple(note for note in (alone, facts.at_home, language) if note)
 
 
 def _with_outputs_of_head(request: FirstPlanRequest) -> FirstPlanRequest:
@@ -298,17 +294,6 @@ def _refuse_contradiction(recording: RecordedFacts | None) -> None:
         raise PlanError(f"{recording.folder}: {' '.join(proof.sentences)}")
 
 
-def _list_needs(missing: Mapping[str, str]) -> str:
-    """Say what attacks need, those with the same need together."""
-    names = dict[str, list[str]]()
-    for name, what in missing.items():
-        names.setdefault(what, []).append(name)
-    return "; ".join(
-        f"{', '.join(group)} need{'s' if len(group) == 1 else ''} {what}"
-        for what, group in names.items()
-    )
-
-
 def _with_tried_data(
     facts: PlanFacts, audit_inputs: AuditInputs, resources: Resources
 ) -> tuple[PlanFacts, tuple[str, ...]]:
@@ -334,14 +319,6 @@ def _fit_of_data(audit_inputs: AuditInputs, recording: Path) -> DataFit:
     """Return what a recording shows of the plan's data."""
     checked = check_recording(audit_inputs.plan, audit_inputs, recording)
     return check_data(checked, checked.open_run().observed.transcript)
-
-
-def describe_proposal(reference: str) -> str:
-    """Return a sentence on a network that a recording names."""
-    return (
-        f"The recording names the network {reference}. That is code, so nothing was imported: "
-        f"if it is yours, add --model {reference}"
-    )
 
 
 def _data_source(request: FirstPlanRequest) -> DataSource:
@@ -438,6 +415,7 @@ def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset)
         clients=CLIENTS if recording is None else recording.clients,
         first_attacks=attacks if reads_updates else first,
         has_classes=dataset.task.has_classes,
+        is_language_model=dataset.task.kind == "language_modeling",
         loss=loss_of_task(dataset.task, recipe),
         has_truth=recording is None or recording.has_truth,
         networks=chosen.others,
@@ -448,6 +426,7 @@ def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset)
         or recording.manifest.task is not None,
         algorithm=chosen.algorithm(recording, defenses),
         at_home="" if chosen.at_home is None else chosen.at_home.sentence,
+        is_head_at_home=chosen.at_home is not None and chosen.at_home.has_head,
         proposal=None
         if recording is None or isinstance(chosen.model, OwnModel)
         else proposed_network(recording.manifest.model),
@@ -634,8 +613,13 @@ def _split_by_needs(
             if one.able_count:
                 able[one.part] = None
             else:
-                missing[one.part] = "; ".join(reason for reason, _ in one.missing)
+                missing[one.part] = "; ".join(_with_option(why) for why, _ in one.missing)
     return tuple(able), {name: what for name, what in missing.items() if name not in able}
+
+
+def _with_option(reason: str) -> str:
+    """Return what an attack lacks, with the option of `init` that gives it."""
+    return LISTED_RECORDS if reason == CandidateRecords.how_to_get else reason
 
 
 def _able_threats(

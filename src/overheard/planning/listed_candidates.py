@@ -8,7 +8,7 @@ from overheard.data.datasets.custom import Own
 from overheard.planning.plan_text import ThreatText
 from overheard.planning.recorded_facts import RecordedFacts
 
-MEMBERSHIP_ATTACKS = ("whitened_membership", "gradient_membership", "loss_membership")
+MEMBERSHIP_ATTACKS = ("whitened_membership", "loss_membership")
 """Attacks on single records that train nothing, and take seconds."""
 
 

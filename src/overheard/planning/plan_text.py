@@ -77,11 +77,13 @@ class PlanFacts:
         missing: by attack that is left out, what is missing.
         is_shape_known: whether the shape of an input is stated.
         has_classes: whether examples have classes; else auxiliary examples are counted in all.
+        is_language_model: whether the model predicts the tokens of its inputs.
         loss: the loss that is minimized.
         candidates: candidate records of each client, and of nobody; None = none.
         algorithm: the recorded algorithm; None = not recorded, or the plan cannot name it.
         at_home: the sentence on layers that clients keep, by which the algorithm was
             recognised; "" = there are none.
+        is_head_at_home: whether the last layer is among them.
         proposal: "package.module:name" of the network that the recording names, which is code
             and so not the model; None = it names none.
         is_global_only: whether only global models were recorded.
@@ -112,10 +114,12 @@ class PlanFacts:
     missing: Mapping[str, str] = field(default_factory=lambda: NOTHING_MISSING)
     is_shape_known: bool = True
     has_classes: bool = True
+    is_language_model: bool = False
     loss: LossName = "cross_entropy"
     candidates: tuple[int, int] | None = None
     algorithm: Algorithm | None = None
     at_home: str = ""
+    is_head_at_home: bool = False
     proposal: str | None = None
     is_global_only: bool = False
     data_notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from overheard.core.errors import AuditError
 from overheard.core.task import TaskKind
 from overheard.data.reading.float_labels import output_names
-from overheard.data.reading.token_data import NEXT_TOKEN
+from overheard.data.reading.token_rows import NEXT_TOKEN
 from overheard.learning.custom_networks.logits_network import (
     logits_of,
     padding_token,

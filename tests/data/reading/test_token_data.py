@@ -12,7 +12,8 @@ import torch
 from overheard.core.errors import DataError
 from overheard.core.seeds import Seed
 from overheard.data.datasets.custom import Own
-from overheard.data.reading.token_data import TokenSettings, load_tokens, tokens_of_returned
+from overheard.data.reading.token_data import load_tokens, tokens_of_returned
+from overheard.data.reading.token_rows import TokenSettings
 
 IDS = [[5, 3], [4, 4, 2], [6], [5, 5, 5], [2, 3], [7, 1, 1]]
 PADDED = [[*row, *[0] * (3 - len(row))] for row in IDS]
@@ -111,9 +112,79 @@ def test_arrays_of_token_ids_keep_their_numbers(tmp_path: Path) -> None:
     assert all_rows(Own(str(path), token_ids=8)) == sorted(PADDED)
 
 
+LISTS = {
+    "lines": '{"text": "a bcd ef", "owner": 3}\n{"text": "abcd", "owner": null}\n',
+    "table": "text,owner\na bcd ef,3\nabcd,none\n",
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_candidate_texts_are_encoded_as_the_data_are(kind: str, tmp_path: Path) -> None:
+    data, listed = tmp_path / "spare.jsonl", tmp_path / f"records.{kind}"
+    listed = listed.with_suffix(".jsonl" if kind == "lines" else ".csv")
+    data.write_text('{"text": "a bcd"}\n{"text": "abcd a"}\n' * 5)
+    listed.write_text(LISTS[kind])
+    source = Own(
+        str(data),
+        text="text",
+        token_ids=9,
+        tokenizer=f"{__name__}:words",
+        candidates=str(listed),
+    )
+    dataset = source.load(None)
+    assert dataset.listed is not None
+    # The longest text is a candidate, so all texts are as long.
+    assert dataset.listed.records.inputs.tolist() == [[1, 3, 2], [4, 0, 0]]
+    assert dataset.listed.members == {"client/3": (0,)}
+    assert dataset.task.shape == (3,)
+    assert dataset.train.inputs.shape[1] == 3
+
+
+def test_candidate_ids_have_the_classes_of_the_data_by_name(tmp_path: Path) -> None:
+    folder = save_folder(tmp_path / "spare", pa.table({"input_ids": IDS, "label": [0, 1] * 3}))
+    features = {"label": {"names": ["ham", "spam"]}}
+    (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
+    path = tmp_path / "records.npz"
+    np.savez(path, x=[[1, 2], [3, 4]], y=[1, 0], member=[1, 0])
+    listed = Own(str(folder), token_ids=9, candidates=str(path)).load(None).listed
+    assert listed is not None
+    assert listed.records.labels.tolist() == [1, 0]
+    assert not listed.are_owners_known
+
+    table = pa.table({"input_ids": [[1], [2]], "label": [0, 1], "owner": ["client/0", ""]})
+    named = save_folder(tmp_path / "records", table)
+    features = {"label": {"names": ["spam", "ham"]}}
+    (named / "dataset_info.json").write_text(json.dumps({"features": features}))
+    listed = Own(str(folder), token_ids=9, candidates=str(named)).load(None).listed
+    assert listed is not None
+    assert listed.records.labels.tolist() == [1, 0]
+    assert listed.members == {"client/0": (0,)}
+
+
+def test_candidate_texts_without_owners_or_of_other_classes_are_refused(tmp_path: Path) -> None:
+    data, listed = tmp_path / "spare.csv", tmp_path / "records.csv"
+    data.write_text("text,label\n" + "a bcd,x\nabcd a,y\n" * 5)
+    source = Own(
+        str(data),
+        text="text",
+        token_ids=9,
+        tokenizer=f"{__name__}:words",
+        candidates=str(listed),
+    )
+    listed.write_text("text,label\na,x\nbcd,y\n")
+    with pytest.raises(DataError, match="with a column 'owner'"):
+        source.load(None)
+    listed.write_text("text,label,member\na,x,1\nbcd,z,0\n")
+    with pytest.raises(DataError, match="'z', which is no class of the data"):
+        source.load(None)
+    listed.write_text("text,member\na,1\nbcd,0\n")
+    with pytest.raises(DataError, match="need labels"):
+        source.load(None)
+
+
 def test_a_setting_that_token_ids_have_no_place_for_is_refused(tmp_path: Path) -> None:
-    source = Own(str(tmp_path / "spare.npz"), user="ward", candidates="x.npz", token_ids=8)
-    with pytest.raises(DataError, match="user and candidates cannot be set"):
+    source = Own(str(tmp_path / "spare.npz"), user="ward", time="day", token_ids=8)
+    with pytest.raises(DataError, match="user and time cannot be set"):
         source.load(None)
 
 

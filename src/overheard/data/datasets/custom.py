@@ -18,7 +18,8 @@ from overheard.data.reading.formats.image_folder import Channels, ImageSettings
 from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
-from overheard.data.reading.token_data import TokenSettings, is_arrow_folder, load_tokens
+from overheard.data.reading.token_data import is_arrow_folder, load_tokens
+from overheard.data.reading.token_rows import TokenSettings
 
 MAX_HEADER_LINES = 2
 """The most lines with names of columns."""
@@ -26,7 +27,7 @@ MAX_HEADER_LINES = 2
 MAX_SIDE = 4096
 """The largest height and width of images, in pixels."""
 
-UNREAD_OF_TOKENS = ("user", "time", "attributes", "more_labels", "candidates")
+UNREAD_OF_TOKENS = ("user", "time", "attributes", "more_labels")
 """Settings that are not read where inputs are token ids."""
 
 
@@ -143,6 +144,7 @@ class Own(DataSource):
                 label=self.label,
                 text=self.text,
                 header_lines=1 if self.header_lines is None else self.header_lines,
+                listed=self.candidates,
             )
         return load_custom_data(
             self.reference,

@@ -128,6 +128,19 @@ class ArrowColumns:
         texts: list[str] = column.to_pylist()
         return texts
 
+    def cells(self, name: str) -> Sequence[str]:
+        """Return the values of a column as texts; an empty one is ""."""
+        import pyarrow as pa
+
+        column = self.columns[name]
+        try:
+            cells: list[str] = column.cast(pa.large_string()).fill_null("").to_pylist()
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{self.path}: the column {name} must have a name or a number in each row"
+            ) from error
+        return cells
+
     def _refuse_nulls(self, name: str, count: int) -> None:
         if count:
             raise DataError(

@@ -46,8 +46,8 @@ MOST_OF_COHORT = 30
 """The most virtual clients behind a virtual mean update."""
 
 NUMBERS: Need = Need(
-    "a task of numbers to predict or several labels; the run's has classes",
-    lambda view, target, knowledge: not knowledge.has_classes,
+    "a task of numbers to predict or several labels",
+    lambda view, target, knowledge: knowledge.kind in ("regression", "multi_label"),
 )
 EXAMPLES: Need = Need(
     f"{FEWEST_EXAMPLES} auxiliary examples or more",
