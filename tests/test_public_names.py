@@ -23,7 +23,8 @@ CLAIMS = tuple(one.scorer.claim_type.__name__ for one in questions().values())
 
 FUNCTIONS = (
     "audit", "built_in_plan", "check", "draw_canaries", "import_recording", "knowledge",
-    "open_transcript", "read_plan", "score", "show", "simulate", "write_report",
+    "open_transcript", "propose_cohorts", "propose_cohorts_of_plan", "read_plan",
+    "score", "show", "simulate", "write_report",
 )  # fmt: skip
 
 ERRORS = (

@@ -12,6 +12,10 @@ from .auditing.inputs import Resources as Resources
 from .auditing.simulate import knowledge as knowledge
 from .auditing.simulate import simulate as simulate
 from .gate.check import check as check
+from .planning.cohorts.design import propose_cohorts as propose_cohorts
+from .planning.cohorts.planned_design import (
+    propose_cohorts_of_plan as propose_cohorts_of_plan,
+)
 from .plans.built_in import built_in_plan as built_in_plan
 from .plans.plan import Plan as Plan
 from .plans.plan import read_plan as read_plan

@@ -51,6 +51,8 @@ NOT_RUN = {
     "overheard audit plans/identity.toml --data DATA": "takes some minutes",
     "overheard audit plan.toml --out audit --mlflow *": "logs to a server that is not there: "
     "tests/tracking logs to local stores",
+    "overheard cohorts *": "takes some seconds: tests/cli/test_cohorts.py runs it for few "
+    "clients",
     "overheard doctor my_app*": "reads or runs an app: tests/doctor reads and runs some",
     "overheard review my_app*": "reads an app: tests/cli/review reads one",
     "overheard init --from-recording recording*": "needs a recording of another framework: "

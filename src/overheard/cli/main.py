@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.cohorts.command import cohorts
 from overheard.cli.doctor.command import doctor
 from overheard.cli.evidence import evidence, verify
 from overheard.cli.exits import EXIT_CODES, SigtermHandler, UsageError, run_command
@@ -500,6 +501,7 @@ def show(
 
 
 app.command()(check)
+app.command()(cohorts)
 app.command()(doctor)
 app.command()(review)
 app.command()(compare)

@@ -5,12 +5,10 @@ from typing import final
 
 import numpy as np
 
-from overheard.auditing.inputs import Resources
 from overheard.core.errors import PlanError
 from overheard.core.parties import client
 from overheard.participation.participation import Participation
 from overheard.participation.sums_reading import MAX_CLIENTS, SumsReading, read_sums
-from overheard.planning.cohorts.measured_noise import measure_noise
 from overheard.planning.cohorts.predicted_error import (
     PredictedError,
     SumNoise,
@@ -18,12 +16,11 @@ from overheard.planning.cohorts.predicted_error import (
     stated_noise,
 )
 from overheard.planning.cohorts.schedules import (
-    Schedule,
+    CohortSchedule,
     ScheduleCost,
     find_cost,
     propose_schedules,
 )
-from overheard.plans.plan import Plan
 
 MOST_ROUNDS = 2_000
 """Rounds above which nothing is predicted: a matrix has the square of them."""
@@ -114,48 +111,23 @@ def propose_cohorts(
         PlanError: if a number is out of its range.
 
     """
-    _refuse_many(clients, rounds)
+    refuse_many(clients, rounds)
     if not (0 < alpha < np.inf and 0 < noise < np.inf and 2 <= classes <= 1000):
         raise PlanError(
             "the prediction needs alpha and noise above 0, and 2 to 1,000 classes; got alpha "
             f"{alpha:g}, noise {noise:g} and {classes:,} classes"
         )
     schedules = propose_schedules(clients, cohort, rounds, seed)
-    return _design(clients, cohort, schedules, stated_noise(classes, alpha, noise))
+    return compare_schedules(clients, cohort, schedules, stated_noise(classes, alpha, noise))
 
 
-def propose_cohorts_of_plan(
-    plan: Plan,
-    *,
-    cohort: int | None = None,
-    rounds: int | None = None,
-    resources: Resources | None = None,
-    seed: int = 0,
-) -> CohortDesign:
-    """Return schedules for the federation of a plan, with the noise of its sums measured.
-
-    Args:
-        plan: its federation is simulated once, without defenses.
-        cohort: clients wanted in a round; None = as many as the plan selects.
-        rounds: number of rounds; None = those of the plan.
-        resources: where the data are, and the workers.
-        seed: of the schedules.
+def refuse_many(clients: int, rounds: int) -> None:
+    """Refuse a federation that is too large to compare schedules.
 
     Raises:
-        PlanError: if a number is out of its range.
-        NeedsError: if label shares of the plan's clients cannot be read from updates.
+        PlanError: if it is.
 
     """
-    clients, training = plan.data.clients, plan.training
-    rounds = training.rounds if rounds is None else rounds
-    cohort = max(1, round(training.participation * clients)) if cohort is None else cohort
-    _refuse_many(clients, rounds)
-    schedules = propose_schedules(clients, cohort, rounds, seed)
-    noise = measure_noise(plan, cohort, rounds, resources or Resources())
-    return _design(clients, cohort, schedules, noise)
-
-
-def _refuse_many(clients: int, rounds: int) -> None:
     if clients > MAX_CLIENTS or rounds > MOST_ROUNDS:
         raise PlanError(
             f"schedules are compared for at most {MAX_CLIENTS:,} clients and {MOST_ROUNDS:,} "
@@ -163,15 +135,27 @@ def _refuse_many(clients: int, rounds: int) -> None:
         )
 
 
-def _design(
-    clients: int, cohort: int, schedules: tuple[Schedule, ...], noise: SumNoise
+def compare_schedules(
+    clients: int, cohort: int, schedules: tuple[CohortSchedule, ...], noise: SumNoise
 ) -> CohortDesign:
+    """Return what schedules reveal, cost, and let attackers read.
+
+    Args:
+        clients: clients of the federation.
+        cohort: clients wanted in a round.
+        schedules: one or more, of the same rounds.
+        noise: what a sum says of its clients.
+
+    Raises:
+        PlanError: if they are too large.
+
+    """
     rounds = len(schedules[0].took_part)
     proposed = tuple(_propose(one, noise) for one in schedules)
     return CohortDesign(clients, cohort, rounds, proposed, (*GENERAL, *noise.assumed))
 
 
-def _propose(schedule: Schedule, noise: SumNoise) -> ProposedSchedule:
+def _propose(schedule: CohortSchedule, noise: SumNoise) -> ProposedSchedule:
     took_part = schedule.took_part
     rounds = len(took_part)
     after = sorted({rounds >> step for step in range(PREDICTIONS)} - {0})

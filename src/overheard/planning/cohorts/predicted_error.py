@@ -1,5 +1,6 @@
 """The error of label shares that an attack on the sums of a schedule will have, predicted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -156,12 +157,9 @@ def predict_error(
     gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
     members = took_part.astype(np.float64)
     covariance = noise.covariance(members)
-    spread = np.ones(gains.shape[1])
-    for is_last in (False, True):
-        seen = _noise_of_client(members, gains, covariance, spread)
-        error, remaining = channel.observe(seen)
-        if not is_last:
-            spread = _gaussian_spread(remaining, seen)
+    alone = _noise_of_client(members, gains, covariance, np.ones(gains.shape[1]))
+    spread = _gaussian_spread(channel.remaining(alone), alone)
+    error = channel.error(_noise_of_client(members, gains, covariance, spread))
     return PredictedError(len(took_part), error, float(np.abs(true - mean).sum(1).mean()))
 
 
@@ -202,26 +200,39 @@ class _Channel:
     true: Float[np.ndarray, "clients directions"]
     draws: np.random.Generator
 
-    def observe(
+    def remaining(
         self, noise: Float[np.ndarray, " directions"]
-    ) -> tuple[float, Float[np.ndarray, " directions"]]:
-        """Return the mean L1 error of posterior medians, and the mean squared error."""
-        seen = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
-        order = self.prior_shares.argsort(axis=0)
-        errors, squares = [], []
-        for start in range(0, len(seen), BATCH):
-            rows = slice(start, start + BATCH)
-            log = (seen[rows] / noise) @ self.prior.T - (self.prior**2 / noise).sum(1) / 2
-            weights = np.exp(log - log.max(axis=1, keepdims=True))
-            weights /= weights.sum(axis=1, keepdims=True)
-            squares.append((weights @ self.prior - self.true[rows]) ** 2)
-            claimed = np.empty_like(self.true_shares[rows])
+    ) -> Float[np.ndarray, " directions"]:
+        """Return the mean squared error of posterior means."""
+        squares = [
+            (weights @ self.prior - self.true[rows]) ** 2
+            for rows, weights in self._posteriors(noise)
+        ]
+        mean: Float[np.ndarray, " directions"] = np.concatenate(squares).mean(axis=0)
+        return mean
+
+    def error(self, noise: Float[np.ndarray, " directions"]) -> float:
+        """Return the mean L1 error of posterior medians, scaled to sum to 1."""
+        order, errors = self.prior_shares.argsort(axis=0), []
+        for rows, weights in self._posteriors(noise):
             across = np.ascontiguousarray(weights.T)
+            claimed = np.empty_like(self.true_shares[rows])
             for label, ranks in enumerate(order.T):
                 half = (across[ranks].cumsum(axis=0) < 0.5).sum(axis=0)
-                claimed[:, label] = self.prior_shares[
-                    ranks[half.clip(max=len(ranks) - 1)], label
-                ]
+                middle = ranks[half.clip(max=len(ranks) - 1)]
+                claimed[:, label] = self.prior_shares[middle, label]
             claimed /= claimed.sum(axis=1, keepdims=True)
             errors.append(np.abs(claimed - self.true_shares[rows]).sum(axis=1))
-        return float(np.concatenate(errors).mean()), np.concatenate(squares).mean(axis=0)
+        return float(np.concatenate(errors).mean())
+
+    def _posteriors(
+        self, noise: Float[np.ndarray, " directions"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "batch draws"]]]:
+        """Yield clients and the weights of the draws in their posteriors, batch by batch."""
+        seen = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
+        length = (self.prior**2 / noise).sum(axis=1) / 2
+        for start in range(0, len(seen), BATCH):
+            rows = slice(start, start + BATCH)
+            log = (seen[rows] / noise) @ self.prior.T - length
+            weights = np.exp(log - log.max(axis=1, keepdims=True))
+            yield rows, weights / weights.sum(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ PARTS = (2, 5)
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class CohortSchedule:
     """Who takes part in which round.
 
     Args:
@@ -31,7 +31,7 @@ class Schedule:
 
 def propose_schedules(
     clients: int, cohort: int, rounds: int, seed: int = 0
-) -> tuple[Schedule, ...]:
+) -> tuple[CohortSchedule, ...]:
     """Return schedules for a federation, from those that vary most to fixed groups.
 
     - *Random cohorts*, drawn anew in each round, are the baseline.
@@ -62,17 +62,17 @@ def propose_schedules(
     random = np.zeros((rounds, clients), dtype=bool)
     for row in random:
         row[draws.permutation(clients)[:cohort]] = True
-    made = [Schedule("random cohorts", "Each round draws its clients anew.", random)]
+    made = [CohortSchedule("random cohorts", "Each round draws its clients anew.", random)]
     fair = _deal(clients, 1, cohort, rounds, draws)
-    made.append(Schedule("fair cohorts", "Whoever took part least often is next.", fair))
+    made.append(CohortSchedule("fair cohorts", "Whoever took part least often is next.", fair))
     for size in _batch_sizes(cohort):
         told = f"Groups of {size:,} always take part together, the least often seen first."
         dealt = _deal(clients, size, cohort // size, rounds, draws)
-        made.append(Schedule(f"batches of {size:,}", told, dealt))
+        made.append(CohortSchedule(f"batches of {size:,}", told, dealt))
     if cohort > 1:
         told = f"Groups of {cohort:,} are made once, and take turns."
         fixed = _deal(clients, cohort, 1, rounds, draws)
-        made.append(Schedule(f"fixed groups of {cohort:,}", told, fixed))
+        made.append(CohortSchedule(f"fixed groups of {cohort:,}", told, fixed))
     return tuple(made)
 
 

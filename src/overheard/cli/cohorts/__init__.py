@@ -1,0 +1,1 @@
+"""The command `cohorts`, and how it shows schedules."""

@@ -1,0 +1,89 @@
+"""The predicted error follows from who takes part, the noise and the prior."""
+
+import numpy as np
+import pytest
+
+from overheard.core.errors import PlanError
+from overheard.planning.cohorts import predicted_error
+from overheard.planning.cohorts.design import MOST_ROUNDS, propose_cohorts
+from overheard.planning.cohorts.predicted_error import predict_error, stated_noise
+from overheard.planning.cohorts.schedules import propose_schedules
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw so few clients that a prediction takes milliseconds."""
+    monkeypatch.setattr(predicted_error, "PRIOR_DRAWS", 2_000)
+    monkeypatch.setattr(predicted_error, "TEST_DRAWS", 100)
+
+
+ALONE = np.eye(4, dtype=bool)
+"""Each of four clients alone, in one round."""
+
+
+def test_noise_as_large_as_the_spread_leaves_half_of_the_variance():
+    # Shares that are nearly Gaussian: half of the variance is left, so .71 of the error.
+    found = predict_error(stated_noise(4, 100.0, 1.0), ALONE)
+    assert found.of_guess == pytest.approx(0.5**0.5, abs=0.07)
+
+
+def test_no_noise_leaves_no_error_and_much_noise_all_of_it():
+    little, much = (stated_noise(4, 0.5, noise) for noise in (0.05, 50.0))
+    assert predict_error(little, ALONE).of_guess < 0.15
+    # The median of a skewed prior is a little nearer than its mean.
+    assert 0.9 < predict_error(much, ALONE).of_guess < 1.05
+
+
+def test_a_client_that_is_never_alone_stays_hidden_among_its_group():
+    random, *_, fixed = propose_schedules(8, 4, 32)
+    noise = stated_noise(4, 0.5, 0.5)
+    assert predict_error(noise, fixed.took_part).of_guess > 0.7
+    assert predict_error(noise, random.took_part).of_guess < 0.4
+
+
+def test_the_common_error_and_lasting_noise_are_in_the_covariance():
+    stated = stated_noise(2, 1.0, 2.0)
+    noise = type(stated)(
+        stated.prior,
+        stated.directions,
+        stated.rounds,
+        stated.gains,
+        of_client=1.0,
+        lasting=0.5,
+        common=0.25,
+        of_sum=4.0,
+        assumed=(),
+    )
+    # Two rounds of clients {0, 1} and {1}. Each client adds 1 in a round, half of which is also
+    # in the other round; the sum adds 4; the common error is .25 times both numbers of clients.
+    expected = [[2 + 4 + 0.25 * 4, 0.5 + 0.25 * 2], [0.5 + 0.25 * 2, 1 + 4 + 0.25]]
+    assert noise.covariance(np.array([[1.0, 1], [0, 1]])).tolist() == expected
+
+
+def test_a_design_has_the_brackets_of_its_groups_and_falls_with_rounds():
+    design = propose_cohorts(6, 2, 24, classes=3, noise=0.5)
+    random, fair, fixed = design.schedules
+    assert (fixed.name, fixed.group_at_least, fixed.group_at_most) == (
+        "fixed groups of 2",
+        2,
+        2,
+    )
+    assert random.group_at_most == 1
+    assert [one.rounds for one in random.predicted] == [3, 6, 12, 24]
+    errors = [one.of_guess for one in fair.predicted]
+    assert errors == sorted(errors, reverse=True)
+    assert fixed.predicted[-1].of_guess > random.predicted[-1].of_guess
+    assert [len(cohort) for cohort in random.cohorts] == [2] * 24
+
+
+def test_federations_that_are_too_large_are_refused():
+    with pytest.raises(PlanError, match="at most 3,000 clients"):
+        propose_cohorts(3_001, 10, 4)
+    with pytest.raises(PlanError, match="2,000 rounds"):
+        propose_cohorts(10, 5, MOST_ROUNDS + 1)
+
+
+@pytest.mark.parametrize("stated", [{"alpha": 0.0}, {"noise": -1.0}, {"classes": 1}])
+def test_impossible_assumptions_are_refused(stated: dict[str, float]):
+    with pytest.raises(PlanError, match="above 0"):
+        propose_cohorts(10, 5, 4, **stated)  # type: ignore[arg-type]
