@@ -27,6 +27,12 @@ AUDIT = ("audit", "plan.toml", "--out", "new", *CPU)
 AUDIT_RECORDING = ("audit", "plan.toml", "--transcript", "simulated", "--out", "new", *CPU)
 RESUME = ("audit", "plan.toml", "--out", "audit", *CPU)
 INIT = ("init", "made/new.toml", "--from-recording", "foreign")
+INIT_LISTED = (
+    "init", "made/new.toml", "--from-recording", "named", "--data", "digits.npz",
+    "--candidates", "listed.npz",
+)  # fmt: skip
+INIT_JOB = ("init", "made/new.toml", "--simulate", "--nvflare", "job")
+REVIEW_JOB = ("review", "job", "--out", "made/page.html")
 CHECK = ("check", "audit/findings.json", "--policy", "policy.toml")
 EVIDENCE = ("evidence", "audit")
 VERIFY = ("verify", "audit")
@@ -54,6 +60,7 @@ class Entry:
         is_named: whether the user names the file itself.
         is_optional: whether it may be missing.
         has_folder: whether the folder above it was received, too.
+        is_told: whether a file that cannot be read is told, and the others are read.
         may_import: folders of code that the user named.
         aliases: further names in messages about it.
         environment: further environment variables.
@@ -71,6 +78,7 @@ class Entry:
     is_named: bool = False
     is_optional: bool = False
     has_folder: bool = False
+    is_told: bool = False
     may_import: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -81,12 +89,14 @@ class Entry:
             yield from self.changes(b"")
             return
         content = (workspace / self.file).read_bytes()
-        yield from change.files(
+        places = change.files(
             is_named=self.is_named,
             is_optional=self.is_optional,
             has_folder=self.has_folder,
-            may_be_empty=self.file.endswith((".toml", ".py")),
+            may_be_empty=self.file.endswith((".toml", ".py", ".conf")),
         )
+        for one in places:
+            yield replace(one, ends=READ_OR_REFUSED) if self.is_told else one
         yield from self.changes(content)
 
 
@@ -306,6 +316,38 @@ def _png(width: int, height: int, pixels: bytes | None = None) -> bytes:
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in parts
     )
+
+
+def hocon(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of settings in HOCON."""
+    yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
+    for kind, name, new in (
+        ("import", "an include", b'include "/etc/passwd"\n' + content),
+        (
+            "import",
+            "an include of an address",
+            b'include url("http://127.0.0.1/x")\n' + content,
+        ),
+        ("import", "a variable of the environment", content.replace(b"0.05", b"${HOME}")),
+        ("import", "a reference to itself", b"a = ${a}\n" + content),
+        ("nesting", "100,000 braces", b"a " + b"{" * 100_000),
+        ("nesting", "100,000 brackets", b"a = " + b"[" * 100_000),
+        ("many items", "a million lines", content + b"\n" * change.MANY),
+        ("many items", "a million numbers", b"a = [" + b"1," * change.MANY + b"]\n"),
+        ("many items", "a million names", b"".join(b"k%d=1\n" % n for n in range(10**6))),
+        ("digits", "a number", content.replace(b"0.05", b"9" * 100_000)),
+        ("long name", "a value", content.replace(b"0.05", b"x" * 3_000_000)),
+        ("long name", "many names in braces", b"a = x\n" + b"b = " + b"{a}" * 10**6),
+        ("truncated", "a quote without an end", content + b'x = "' + b"y" * 10**6),
+        ("truncated", "three quotes without an end", content + b'x = """' + b"y" * 10**6),
+    ):
+        yield change.written(kind, name, new, READ_OR_REFUSED)
+    for kind, texts in change.NAMES.items():
+        for text in texts:
+            raw = json.dumps(text).encode("utf-8", "surrogatepass")
+            for old in (b'"x.Executor"', b'"train"'):
+                new = content.replace(old, raw)
+                yield change.written(kind, f"{old!a} as {text[:20]!a}", new, READ_OR_REFUSED)
 
 
 def source(content: bytes) -> Iterator[Change]:
@@ -554,6 +596,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("recording: run_config.json", "foreign/run_config.json", json_document,
           (INIT,), ("foreign", "received.py", "made"),
           writes=("made",), is_optional=True),
+    Entry("recording: node_names.json", "named/node_names.json", json_document,
+          (INIT_LISTED,), ("named", "digits.npz", "listed.npz", "made"), writes=("made",),
+          is_optional=True, aliases=("named", "listed.npz")),
     Entry("export: about.toml", "exported/about.toml", toml_document,
           (IMPORT,), ("exported", "received.py"), writes=("new",), is_optional=True),
     Entry("export: weights in safetensors", "exported/round-0000/b.safetensors",
@@ -586,6 +631,19 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("app: source code", "app/clinic_app/task.py", source,
           (("init", "made/new.toml", "--simulate", "--flower", "app"),), ("app", "made"),
           writes=("made",), may_import=("app",), is_optional=True, aliases=("clinic_app",)),
+    Entry("job of NVFlare: settings in json", "job/app/config/config_fed_server.json",
+          json_document, (REVIEW_JOB, INIT_JOB), ("job", "made"), writes=("made",),
+          may_import=("job",), is_optional=True, aliases=("job",)),
+    Entry("job of NVFlare: settings in conf", "job/app/config/config_fed_client.conf", hocon,
+          (REVIEW_JOB, INIT_JOB), ("job", "made"), writes=("made",),
+          may_import=("job",), is_optional=True, aliases=("job",)),
+    Entry("job of NVFlare: meta.json", "job/meta.json", json_document,
+          (REVIEW_JOB, INIT_JOB), ("job", "made"), writes=("made",),
+          may_import=("job",), is_optional=True, aliases=("job",)),
+    Entry("app: reviewed source code", "app/clinic_app/task.py", source,
+          (("review", "app", "--out", "made/page.html"),), ("app", "made"),
+          writes=("made",), fine=frozenset({0, 1}), is_optional=True, is_told=True,
+          aliases=("clinic_app", "app:")),
     Entry("data: arrays in npz", "spare.npz", change.npz, (plan_check("npz.toml"),),
           ("npz.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv", "table.csv", table, (plan_check("csv.toml"),),

@@ -148,6 +148,31 @@ attacks = ["bias_inversion"]
 """
 
 
+JOB = {
+    "meta.json": """{"name": "digits", "min_clients": 2, "resource_spec": {},
+ "deploy_map": {"app": ["site-1", "server", {"name": "x"}]}}""",
+    "app/config/config_fed_server.json": """{"format_version": 2, "rounds": 3,
+ "workflows": [{"id": "controller", "path": "nvflare.app_common.workflows.fedavg.FedAvg",
+ "args": {"num_clients": 2, "num_rounds": "{rounds}"}}],
+ "components": [{"id": "persistor",
+ "path": "nvflare.app_opt.pt.file_model_persistor.PTFileModelPersistor",
+ "args": {"model": {"path": "job_net.Net", "args": {}}}}],
+ "task_result_filters": [{"tasks": ["train"], "filters": [{"path": "x.Own", "args": {}}]}]}""",
+    "app/config/config_fed_client.conf": """{
+  format_version = 2  # as NVFlare's templates have it
+  executors = [{ tasks = ["train"], executor { path = "x.Executor", args { lr = 0.05 } } }]
+  task_result_filters = [{
+    tasks = ["train"]
+    filters = [{ path = "nvflare.app_common.filters.svt_privacy.SVTPrivacy"
+                 args { fraction = 0.5 } }]
+  }]
+}
+""",
+    "app/custom/job_net.py": NETWORK,
+}
+"""The files of an NVFlare job."""
+
+
 def build(folder: Path) -> Path:
     """Make all inputs in a folder; return it."""
     folder.mkdir(parents=True)
@@ -160,6 +185,7 @@ def build(folder: Path) -> Path:
     run = folder / "audit" / "runs" / "no_defense-seed0"
     shutil.copytree(run, folder / "simulated")
     _make_foreign(shutil.copytree(run, folder / "foreign"))
+    _make_named(folder)
     stopped = shutil.copytree(folder / "recording", folder / "stopped")
     path = manifest_path(stopped / "transcript")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"rounds": None}))
@@ -168,6 +194,7 @@ def build(folder: Path) -> Path:
     save_models(folder)
     shutil.copytree(EXPERIMENT, folder / "experiment")
     _write_data(folder)
+    _write_job(folder / "job")
     app = folder / "app" / "clinic_app"
     app.mkdir(parents=True)
     texts = {
@@ -202,6 +229,31 @@ def _make_foreign(recording: Path) -> None:
     (recording / RUN_CONFIG).write_text(
         json.dumps({"learning-rate": 0.1, "local-epochs": 1, "optimizer": "sgd"})
     )
+
+
+def _make_named(folder: Path) -> None:
+    """Name the clients of a foreign recording, with a list of records by these names."""
+    named = shutil.copytree(folder / "foreign", folder / "named")
+    (named / "node_names.json").write_text(
+        json.dumps({"client/0": "ward a", "client/1": "ward b", "client/2": "ward c"})
+    )
+    draw = np.random.default_rng(1)
+    pixels = draw.integers(0, 256, (300, 8, 8), np.uint8)
+    np.savez(folder / "digits.npz", x=pixels, y=np.arange(300) % 10)
+    owners = np.array(["ward a", "ward b", "none"] * 20)
+    np.savez(
+        folder / "listed.npz",
+        x=draw.integers(0, 256, (60, 8, 8), np.uint8),
+        y=np.arange(60) % 10,
+        owner=owners,
+    )
+
+
+def _write_job(folder: Path) -> None:
+    """Write an NVFlare job, with settings in JSON and in HOCON."""
+    for name, text in JOB.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _write_export(folder: Path) -> None:

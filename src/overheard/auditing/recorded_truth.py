@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from overheard.archive.layout import truth_path
-from overheard.archive.party_names import read_party_names
+from overheard.archive.party_names import NAMES_FILE, read_party_names
 from overheard.archive.truth import has_truth, read_truth
 from overheard.core.errors import TranscriptError
 from overheard.core.facts import Facts
@@ -140,7 +140,8 @@ def _with_listed(
     if unknown:
         raise TranscriptError(
             f"the list of candidate records names {_some(unknown)} as owners, but the parties "
-            f"of the run are {_some(sorted(parties))}: use the names of its clients"
+            f"of the run are {_some(sorted(parties))}: use the names of its clients, or those "
+            f"that {path.with_name(NAMES_FILE)} gives them"
         )
     return truth.having(RecordOwners(members))
 

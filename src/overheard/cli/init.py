@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +45,15 @@ FlowerOption = Annotated[
         help="Folder of a Flower app. Its files are read. Its networks, and functions that "
         "build one, such as get_model, are imported and called to find the recorded one: "
         "name only an app you trust.",
+    ),
+]
+NvflareOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--nvflare",
+        help="Folder of an NVFlare job, with meta.json. Its settings and source files are "
+        "read. Its network is imported and called to compare it with the recorded one: name "
+        "only a job you trust.",
     ),
 ]
 SpareDataOption = Annotated[
@@ -101,6 +111,7 @@ def init(
     recording: RecordingOption = None,
     simulate: SimulateOption = False,
     flower: FlowerOption = None,
+    nvflare: NvflareOption = None,
     data: SpareDataOption = None,
     label: LabelOption = "label",
     user: UserOption = None,
@@ -121,7 +132,7 @@ def init(
 
     From a recording, the plan has what the recording states: network, classes,
     training, defenses and rounds. Code that it names is never run. Only networks
-    of --flower and --model, and a function of --data, are. Attacks for which
+    of --flower, --nvflare and --model, and a function of --data, are. Attacks for which
     something is missing are left out, and the plan says what to add.
     If no recording is given, the newest one in the working directory is taken.
     Without any, the plan simulates a federation. On a terminal, the command asks
@@ -132,6 +143,7 @@ def init(
       overheard init --from-recording recording --flower .
       overheard init --from-recording recording --flower . --data spare.csv --label y
       overheard init --flower . --data spare.npz --candidates records.npz
+      overheard init --from-recording recording --nvflare jobs/digits
       overheard init study.toml --data cases.parquet --label diagnosis --user ward
 
     """  # noqa: D301 - a backspace tells click to keep the lines
@@ -140,6 +152,7 @@ def init(
     from overheard.disk.writing import write_new_text, write_text
     from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
     from overheard.planning.flower_app import read_flower_app
+    from overheard.planning.nvflare_app import read_nvflare_app
     from overheard.planning.recorded_facts import read_recorded_facts
 
     is_there = OutputError(f"{file}: exists already: name another file, or add --force")
@@ -151,11 +164,16 @@ def init(
         print_newer_recording(recording)
     elif recording is None and not simulate:
         recording = find_newest_recording([Path(), *([] if flower is None else [flower])])
-    if not as_json and _may_ask(recording, flower, data, simulate):
+    if flower is not None and nvflare is not None:
+        raise UsageError("Give --flower or --nvflare, not both.")
+    if not as_json and _may_ask(recording, flower, nvflare, data, simulate):
         recording, data, label, user = _ask(label)
+    app = None if flower is None else read_flower_app(flower)
+    if nvflare is not None:
+        app = read_nvflare_app(nvflare)
     request = FirstPlanRequest(
         None if recording is None else read_recorded_facts(recording),
-        None if flower is None else read_flower_app(flower),
+        app,
         data,
         label,
         user,
@@ -166,6 +184,8 @@ def init(
         tokenizer,
     )
     written = write_first_plan(request, Resources())
+    if app is not None:
+        written = replace(written, notes=(*app.notes, *written.notes))
     if force:
         write_text(file, written.text, inside=file.parent, is_private=False)
     elif not write_new_text(file, written.text, inside=file.parent, is_private=False):
@@ -176,8 +196,8 @@ def init(
     if quiet:
         return
     _print_plan(written, data)
-    _print_training(written.training, is_simulated=recording is None and flower is None)
-    _print_next_step(file, recording, written.app, is_app=flower is not None)
+    _print_training(written.training, is_simulated=recording is None and app is None)
+    _print_next_step(file, recording, written.app, is_app=app is not None)
 
 
 def _print_plan(written: "FirstPlan", data: str | None) -> None:
@@ -199,7 +219,7 @@ def _print_next_step(
 ) -> None:
     console = Console(highlight=False, soft_wrap=True)
     if is_app and recording is None:
-        console.print("To audit the app itself, record it with one line: docs/flower.md")
+        console.print("To audit the app itself, record it: docs/flower.md, docs/nvflare.md")
     command, report = _next_step(file, recording, app)
     console.print(Text(f"Written: {file}", style="bold"))
     console.print(escaped_text(f"Next: {command}"))

@@ -15,6 +15,7 @@ from overheard.core.errors import PlanError
 from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
+from overheard.doctor.source.nvflare_job import is_nvflare_job
 from overheard.learning.models.custom import Own
 from overheard.planning.app_builders import find_builders, find_encoders
 from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
@@ -49,6 +50,8 @@ class FlowerApp:
         folder: its folder; None = there is no app.
         arguments: by reference, what it takes from the configuration.
         encoders: references to functions whose names say that they tokenise texts.
+        config_place: where its configuration stands, in words.
+        notes: sentences on what else it states.
 
     """
 
@@ -58,6 +61,8 @@ class FlowerApp:
     folder: Path | None = None
     arguments: Mapping[str, tuple[Argument, ...]] = field(default_factory=lambda: NO_ARGUMENTS)
     encoders: tuple[str, ...] = ()
+    config_place: str = "pyproject.toml of the Flower app"
+    notes: tuple[str, ...] = ()
 
     def models(self) -> tuple[Own, ...]:
         """Return the networks as models of a plan, with their arguments."""
@@ -83,6 +88,8 @@ def read_flower_app(folder: Path) -> FlowerApp:
 
     """
     path = folder / "pyproject.toml"
+    if not path.exists() and is_nvflare_job(folder):
+        raise PlanError(f"{folder} is an NVFlare job: name it by --nvflare, not by --flower")
     content = parse_toml(read_text(path, PlanError), str(path), PlanError)
     try:
         app = content["tool"]["flwr"]["app"]
@@ -99,7 +106,7 @@ def read_flower_app(folder: Path) -> FlowerApp:
     by_module = {one.module: one for one in (*files, *others)}
     flat = MappingProxyType(dict(_flatten(config, "")) if isinstance(config, dict) else {})
     builders, encoders = dict(find_builders(files, flat)), dict(find_encoders(files, flat))
-    classes = tuple(_find_networks(files))
+    classes = tuple(find_networks(files))
     return FlowerApp(
         (*classes, *(one for one in builders if one not in classes)),
         flat,
@@ -127,7 +134,17 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
     if len(package) > LONGEST_NAME or not re.fullmatch(r"[A-Za-z_]\w*", package):
         return
     single = folder / f"{package}.py"
-    paths = [single] if single.is_file() else _source_paths(folder / package)
+    paths = [single] if single.is_file() else source_paths(folder / package)
+    yield from read_sources(folder, paths)
+
+
+def read_sources(folder: Path, paths: Sequence[Path]) -> Iterator[SourceFile]:
+    """Yield those source files of a folder that can be parsed.
+
+    Raises:
+        PlanError: if they are too large, or a link leads out of the folder.
+
+    """
     size = 0
     for path in paths[:MOST_FILES]:
         text = read_text(path, PlanError, inside=folder, part=SOURCE_FILES)
@@ -142,7 +159,7 @@ def _read_files(folder: Path, package: str) -> Iterator[SourceFile]:
         yield SourceFile(module, relative.as_posix(), tree)
 
 
-def _source_paths(package: Path) -> list[Path]:
+def source_paths(package: Path) -> list[Path]:
     """Return what a package names as source files, sorted, up to the most that are read.
 
     A folder with such a name is among them, so that reading it is refused.
@@ -156,7 +173,7 @@ def _source_paths(package: Path) -> list[Path]:
     return sorted(found)
 
 
-def _find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
+def find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
     """Yield the classes of torch modules, also those derived from another one of the app."""
     classes = [
         (file, node)

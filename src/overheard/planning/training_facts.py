@@ -87,7 +87,7 @@ def read_training_facts(recording: RecordedFacts | None, app: FlowerApp) -> Trai
             _config_settings(recording.run_config, names, "the configuration of the run")
         )
     sources.add(_code_settings(app.training, sources))
-    place = "pyproject.toml of the Flower app"
+    place = app.config_place
     servers = app.training.server_names
     sources.add(_config_settings(app.config, names, place, servers))
     for name in app.config:

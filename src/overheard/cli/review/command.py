@@ -104,7 +104,11 @@ def review(
     files = read_app_files(app)
     code = PrivateApp(AppCode(files))
     found = Review(
-        str(app), digest_files(files), len(files.texts), app_facts(code), diagnose_app(code)
+        str(app),
+        digest_files(files),
+        len(files.texts),
+        app_facts(code, files.job),
+        diagnose_app(code),
     )
     if run:
         place = out.with_name(f"{out.stem}-recording") if recording is None else recording

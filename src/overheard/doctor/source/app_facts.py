@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import final
 
 from overheard.doctor.source.code import AppCode
+from overheard.doctor.source.nvflare_job import (
+    CLIENT,
+    SERVER,
+    WORKFLOWS,
+    JobPart,
+    NvflareJob,
+)
 from overheard.doctor.source.privacy import PrivateApp
 
 FRAMEWORKS: Mapping[str, str] = {
@@ -33,6 +40,9 @@ HIDING = ("secagg", "secureaggregation", "homomorphic", "modelencrypt")
 In lower case and without underscores; the last one is of NVFlare's HEModelEncryptor.
 """
 
+PRIVATE_FILTERS = ("SVTPrivacy", "GaussianPrivacy")
+"""Filters of NVFlare jobs that add noise in the name of differential privacy."""
+
 UNKNOWN = "not found in the source"
 
 MOST_NAMES = 20
@@ -56,17 +66,68 @@ class AppFact:
     places: tuple[str, ...] = ()
 
 
-def app_facts(app: PrivateApp) -> tuple[AppFact, ...]:
-    """Return what the source of an app states. Nothing is run, so what runs set is unknown."""
+def app_facts(app: PrivateApp, job: NvflareJob | None = None) -> tuple[AppFact, ...]:
+    """Return what the source of an app states. Nothing is run, so what runs set is unknown.
+
+    Args:
+        app: its source.
+        job: the settings of an NVFlare job; None = it is none.
+
+    """
     code = app.code
+    named = (*(("NVFlare",) if job is not None else ()), *_frameworks(code))
     return (
-        AppFact("Frameworks", _listed(_frameworks(code)) or UNKNOWN),
-        _named("Strategy", _strategies(code)),
-        _rounds(code),
+        AppFact("Frameworks", _listed(named) or UNKNOWN),
+        _named("Strategy", (*_workflows(job), *_strategies(code))),
+        _rounds_of_job(job) or _rounds(code),
         _sent(app),
-        _privacy(app),
-        _named("Secure aggregation", _hiding(code)),
+        *(() if job is None else _job_facts(job)),
+        _privacy(app, job),
+        _named("Secure aggregation", (*_hiding_filters(job), *_hiding(code))),
     )
+
+
+def _workflows(job: NvflareJob | None) -> Iterator[tuple[str, str]]:
+    for one in () if job is None else job.workflows:
+        algorithm = WORKFLOWS.get(one.name, one.name)
+        yield one.name if algorithm == one.name else f"{one.name} ({algorithm})", one.place
+
+
+def _rounds_of_job(job: NvflareJob | None) -> AppFact | None:
+    found = None if job is None else job.rounds
+    return None if found is None else AppFact("Rounds", f"{found[0]} ({found[1]})")
+
+
+def _job_facts(job: NvflareJob) -> Iterator[AppFact]:
+    """Yield facts that only a job states: its clients, its network, its filters."""
+    fewest = "not stated" if job.min_clients is None else f"{job.min_clients} or more"
+    yield AppFact("Clients", f"{fewest}: {_listed(job.sites) or 'all that are there'}")
+    model = job.model
+    if model is not None:
+        yield AppFact("Network", f"{model.path}({_arguments(model)})", (model.place,))
+    for side, name in ((CLIENT, "clients"), (SERVER, "the server")):
+        found = [one for one in job.filters if side in one.place]
+        yield _named(
+            f"Filters at {name}",
+            (
+                (
+                    f"{one.name}({_arguments(one)}) on {one.what} of "
+                    f"{', '.join(one.tasks) or 'no task'}",
+                    one.place,
+                )
+                for one in found
+            ),
+        )
+
+
+def _arguments(part: JobPart) -> str:
+    return ", ".join(f"{name}={value!r}"[:100] for name, value in list(part.args.items())[:10])
+
+
+def _hiding_filters(job: NvflareJob | None) -> Iterator[tuple[str, str]]:
+    for one in () if job is None else job.filters:
+        if any(part in one.name.lower().replace("_", "") for part in HIDING):
+            yield one.name, one.place
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -134,8 +195,15 @@ def _sent(app: PrivateApp) -> AppFact:
     return AppFact("Clients send, by name", found or unnamed, tuple(places)[:MOST_NAMES])
 
 
-def _privacy(app: PrivateApp) -> AppFact:
+def _privacy(app: PrivateApp, job: NvflareJob | None) -> AppFact:
+    filters = () if job is None else job.filters
     return _named(
         "Differential privacy",
-        ((one.name.rpartition(".")[2], str(app.places(one.node)[0])) for one in app.mechanisms),
+        (
+            *((one.name, one.place) for one in filters if one.name in PRIVATE_FILTERS),
+            *(
+                (one.name.rpartition(".")[2], str(app.places(one.node)[0]))
+                for one in app.mechanisms
+            ),
+        ),
     )

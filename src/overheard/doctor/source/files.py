@@ -12,6 +12,11 @@ from overheard.core.errors import PlanError
 from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
+from overheard.doctor.source.nvflare_job import (
+    NvflareJob,
+    is_nvflare_job,
+    read_nvflare_job,
+)
 
 MOST_FILES = 1000
 """The most source files, and the most folders, that are looked at."""
@@ -59,6 +64,7 @@ class AppFiles:
         nodes: number of nodes that its configuration gives to a simulation; None = not stated.
         texts: text of each file that was read, by its path, with the configuration and with
             what could not be parsed.
+        job: the settings of an NVFlare job; None = it is none.
 
     """
 
@@ -67,10 +73,13 @@ class AppFiles:
     config: Mapping[str, object] = field(default_factory=dict[str, object])
     nodes: int | None = None
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    job: NvflareJob | None = None
 
 
 def read_app_files(path: Path) -> AppFiles:
     """Read a Python file, or all Python files of a folder but tests and environments.
+
+    Of an NVFlare job the files of settings are read, too; it may have no Python file.
 
     Raises:
         PlanError: if none can be read, or they are too many or too large.
@@ -78,8 +87,12 @@ def read_app_files(path: Path) -> AppFiles:
     """
     folder = path if path.is_dir() else path.parent
     files, unread, texts, size = list[AppFile](), list[str](), dict[str, str](), 0
+    job = read_nvflare_job(path) if path.is_dir() and is_nvflare_job(path) else None
+    if job is not None:
+        texts |= job.texts
+        unread += job.unread
     paths = sorted(_source_paths(path, unread)) if path.is_dir() else [path]
-    if not paths:
+    if not paths and job is None:
         raise PlanError(f"{path}: has no Python files: name the folder of an app")
     if len(paths) > MOST_FILES:
         raise PlanError(
@@ -103,10 +116,10 @@ def read_app_files(path: Path) -> AppFiles:
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
             unread.append(f"{relative}{line} is no Python that can be read: {error.msg}")
-    if not files:
+    if not files and job is None:
         raise PlanError(f"{path}: has no Python that can be read: {unread[0]}")
     config, nodes = _read_config(folder, unread, texts)
-    return AppFiles(tuple(files), tuple(unread), config, nodes, texts)
+    return AppFiles(tuple(files), tuple(unread), config, nodes, texts, job)
 
 
 def digest_files(files: AppFiles) -> str:

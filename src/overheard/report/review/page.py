@@ -18,8 +18,8 @@ VERSION = 1
 """Increased whenever a reader of the previous version would misread a document."""
 
 LIMITS = (
-    "Only Python files and pyproject.toml are read, and no tests, setup.py, hidden folders, "
-    "environments or build folders.",
+    "Only Python files, pyproject.toml and the settings of an NVFlare job are read, and no "
+    "tests, setup.py, hidden folders, environments or build folders.",
     "The source was read and not run. What it loads, downloads or computes when it runs is "
     "unknown.",
     "The rules look for known faults of differential privacy. Code can have others: that no "
