@@ -45,6 +45,7 @@ READERS = {
     "data.reading.mnist_files": {"open"},
     "data.reading.parquet_tables": {"open"},
     "data.reading.tables": {"open"},
+    "data.reading.formats.image_folder": {"open"},
     "data.datasets.cifar10": {"open"},
     "data.datasets.digits": {"open", "np.loadtxt"},
     # To compute digests.
@@ -70,6 +71,7 @@ READERS = {
     "auditing.cells.claim_store": {"json.loads"},
     "drawing.svg": {"json.loads"},
     "recorders.reply_values": {"json.loads"},
+    "doctor.trial.trial_run": {"open"},
     # What `disk.reading` has read or checked, and the beginning of files of this program.
     "archive.repeated_keys": {"json.loads"},
     "archive.self_digest": {"open"},

@@ -19,6 +19,7 @@ from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.planning.first_plan import FirstPlan
+    from overheard.planning.flower_app import FlowerApp
     from overheard.planning.training_facts import TrainingFacts
 
 FORMAT = "overheard init"
@@ -149,28 +150,20 @@ def init(
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
     from overheard.cli.recordings import find_newest_recording, print_newer_recording
-    from overheard.disk.writing import write_new_text, write_text
     from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
-    from overheard.planning.flower_app import read_flower_app
-    from overheard.planning.nvflare_app import read_nvflare_app
     from overheard.planning.recorded_facts import read_recorded_facts
 
-    is_there = OutputError(f"{file}: exists already: name another file, or add --force")
     if file.exists() and not force:
-        raise is_there
+        raise _is_there(file)
     if simulate and recording is not None:
         raise UsageError("Give --simulate or --from-recording, not both.")
     if recording is not None and not (quiet or as_json):
         print_newer_recording(recording)
     elif recording is None and not simulate:
         recording = find_newest_recording([Path(), *([] if flower is None else [flower])])
-    if flower is not None and nvflare is not None:
-        raise UsageError("Give --flower or --nvflare, not both.")
     if not as_json and _may_ask(recording, flower, nvflare, data, simulate):
         recording, data, label, user = _ask(label)
-    app = None if flower is None else read_flower_app(flower)
-    if nvflare is not None:
-        app = read_nvflare_app(nvflare)
+    app = _read_app(flower, nvflare)
     request = FirstPlanRequest(
         None if recording is None else read_recorded_facts(recording),
         app,
@@ -186,18 +179,38 @@ def init(
     written = write_first_plan(request, Resources())
     if app is not None:
         written = replace(written, notes=(*app.notes, *written.notes))
-    if force:
-        write_text(file, written.text, inside=file.parent, is_private=False)
-    elif not write_new_text(file, written.text, inside=file.parent, is_private=False):
-        raise is_there
+    _write_plan(file, written.text, force=force)
     if as_json:
         typer.echo(_as_json(written, file, recording), nl=False)
-        return
-    if quiet:
-        return
-    _print_plan(written, data)
-    _print_training(written.training, is_simulated=recording is None and app is None)
-    _print_next_step(file, recording, written.app, is_app=app is not None)
+    elif not quiet:
+        _print_plan(written, data)
+        _print_training(written.training, is_simulated=recording is None and app is None)
+        _print_next_step(file, recording, written.app, is_app=app is not None)
+
+
+def _read_app(flower: Path | None, nvflare: Path | None) -> "FlowerApp | None":
+    """Return what an app or a job states; None = neither is named."""
+    from overheard.planning.flower_app import read_flower_app
+    from overheard.planning.nvflare_app import read_nvflare_app
+
+    if flower is not None and nvflare is not None:
+        raise UsageError("Give --flower or --nvflare, not both.")
+    if nvflare is not None:
+        return read_nvflare_app(nvflare)
+    return None if flower is None else read_flower_app(flower)
+
+
+def _write_plan(file: Path, text: str, *, force: bool) -> None:
+    from overheard.disk.writing import write_new_text, write_text
+
+    if force:
+        write_text(file, text, inside=file.parent, is_private=False)
+    elif not write_new_text(file, text, inside=file.parent, is_private=False):
+        raise _is_there(file)
+
+
+def _is_there(file: Path) -> OutputError:
+    return OutputError(f"{file}: exists already: name another file, or add --force")
 
 
 def _print_plan(written: "FirstPlan", data: str | None) -> None:

@@ -14,7 +14,7 @@ from overheard.cli.options import JsonOption, NoCodeOption, QuietOption
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.doctor.source.files import AppFiles
-    from overheard.report.review.page import ShownRun
+    from overheard.report.review.page import Review, ShownRun
 
 ClientsOption = Annotated[
     int | None,
@@ -88,15 +88,12 @@ def review(
       overheard review my_app --run --clients 4 --seconds 120
 
     """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.cli.doctor.command import print_diagnosis
-    from overheard.cli.terminal import escaped_text
     from overheard.disk.writing import write_text
     from overheard.doctor.source.app_facts import app_facts
     from overheard.doctor.source.code import AppCode
     from overheard.doctor.source.diagnose import diagnose_app
     from overheard.doctor.source.files import digest_files, read_app_files
     from overheard.doctor.source.privacy import PrivateApp
-    from overheard.findings.names import make_printable
     from overheard.report.review.page import Review, review_json, review_page
 
     if not run and (yes, clients, seconds, recording) != (False, None, None, None):
@@ -118,19 +115,25 @@ def review(
     if json:
         typer.echo(review_json(found), nl=False)
     elif not quiet:
-        console = Console(highlight=False)
-        print_diagnosis(found.diagnosis, console)
-        for one in found.facts:
-            console.print(
-                escaped_text(make_printable(f"{one.name}: {one.text}")), soft_wrap=True
-            )
-        for name, text in () if found.shown is None else found.shown.lines():
-            console.print(escaped_text(f"{name}: {text}"), soft_wrap=True)
-        done = "run once" if run else "not run"
-        console.print(escaped_text(f"The app was read and {done}. The page: {out}"))
-        if found.shown is not None:
-            console.print(escaped_text(f"Next: {found.shown.next_step}"), soft_wrap=True)
+        _print_review(found, out)
     raise typer.Exit(found.exit_code)
+
+
+def _print_review(found: "Review", page: Path) -> None:
+    from overheard.cli.doctor.command import print_diagnosis
+    from overheard.cli.terminal import escaped_text
+    from overheard.findings.names import make_printable
+
+    console = Console(highlight=False)
+    print_diagnosis(found.diagnosis, console)
+    for one in found.facts:
+        console.print(escaped_text(make_printable(f"{one.name}: {one.text}")), soft_wrap=True)
+    for name, text in () if found.shown is None else found.shown.lines():
+        console.print(escaped_text(f"{name}: {text}"), soft_wrap=True)
+    done = "not run" if found.shown is None else "run once"
+    console.print(escaped_text(f"The app was read and {done}. The page: {page}"))
+    if found.shown is not None:
+        console.print(escaped_text(f"Next: {found.shown.next_step}"), soft_wrap=True)
 
 
 def _run(

@@ -92,18 +92,9 @@ def load_custom_data(
         dataset = _dataset_of_returned(returned, reference, seed)
         found = None if dataset is not None else table_of(returned, reference)
         is_table = found is not None
-    if (time is not None or attributes or more_labels) and not is_table:
-        raise DataError(
-            "time, attributes and more_labels are for the columns of a table, but "
-            f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
-            "function returns all in its Dataset"
-        )
-    has_arrays = leaf is not None or reference.endswith(".npz")
-    if task != "classification" and not is_table and not has_arrays:
-        raise DataError(
-            f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
-            "function shows the task by the form of its labels"
-        )
+    if not is_table:
+        has_arrays = leaf is not None or reference.endswith(".npz")
+        _refuse_settings_of_tables(reference, columns, has_arrays=has_arrays)
     candidates = None if listed is None else _listed_path(listed, is_table)
     if found is not None:
         columns, path = replace(columns, user=user or found.user), Path(reference)
@@ -133,6 +124,28 @@ def load_custom_data(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
         "file, a folder of images by class, or a function as 'package.module:function'"
     )
+
+
+def _refuse_settings_of_tables(
+    reference: str, columns: TableColumns, *, has_arrays: bool
+) -> None:
+    """Refuse what only a table has, of other data.
+
+    Raises:
+        DataError: if such a setting is given.
+
+    """
+    if columns.time is not None or columns.attributes or columns.more_labels:
+        raise DataError(
+            "time, attributes and more_labels are for the columns of a table, but "
+            f"{reference} is no table: leave them out. Arrays have `times` in their file. A "
+            "function returns all in its Dataset"
+        )
+    if columns.task != "classification" and not has_arrays:
+        raise DataError(
+            f"task is for a table or an .npz, but {reference} is neither: leave it out. A "
+            "function shows the task by the form of its labels"
+        )
 
 
 def _dataset_of_leaf_texts(

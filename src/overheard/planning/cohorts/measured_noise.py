@@ -14,10 +14,10 @@ from overheard.core.compute_settings import MemoryTensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
 from overheard.core.true_facts.label_counts import LabelCounts
+from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.planning.cohorts.predicted_error import SumNoise, principal_directions
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.sum_shares import SumShares
-from overheard.questions.label_shares.estimators.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.estimators.sum_response import (
     SumReadings,
     contrasts,
