@@ -14,12 +14,15 @@ from overheard_studies.measurements.client_epsilon import client_epsilon
 from overheard_studies.measurements.crafted_canaries import crafted_canaries
 from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
+from overheard_studies.measurements.from_sums.curves import sums_curves
+from overheard_studies.measurements.from_sums.defenses import sums_defenses
+from overheard_studies.measurements.from_sums.federations import label_shares_from_sums
+from overheard_studies.measurements.from_sums.nulls import sums_nulls
 from overheard_studies.measurements.interval_coverage import label_share_intervals
 from overheard_studies.measurements.membership_worlds import membership_worlds
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
-from overheard_studies.measurements.sums import label_shares_from_sums
 from overheard_studies.measurements.whispers_setting import whispers_setting
 from overheard_studies.measurements.whitened import whitened
 from overheard_studies.measurements.whitened_grid import whitened_grid
@@ -48,6 +51,9 @@ PAPER = Paper(
         label_share_doubts(),
         label_share_intervals(),
         label_shares_from_sums(),
+        sums_curves(),
+        sums_defenses(),
+        sums_nulls(),
         shift(),
         shift_alarms(),
         shift_sets(),

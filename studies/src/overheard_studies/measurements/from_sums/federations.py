@@ -9,12 +9,12 @@ from time import process_time
 import numpy as np
 
 from overheard.auditing.run import audit
+from overheard.core.defense import Defense
 from overheard.core.split import Split
 from overheard.data.dataset import DataSource
 from overheard.data.datasets.adult import Adult
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.splits.dirichlet import Dirichlet
-from overheard.data.splits.iid import Iid
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.disk.folders import remove_folder
 from overheard.findings.finding import Finding
@@ -32,8 +32,6 @@ from overheard_studies.values import ReproducedValue, Values, make_value
 
 SEEDS = (1, 2, 3, 4, 5)
 """The attack was chosen with the seeds 900 and 901."""
-
-NULL_SEEDS = tuple(range(20))
 
 CLIENTS, EXAMPLES = 20, 300
 
@@ -56,7 +54,10 @@ class Cell:
         source: the key of `SOURCES`.
         rate: rate of SGD.
         split: how examples are divided among clients.
-        rounds: rounds, in each of which half of the clients take part.
+        rounds: number of rounds.
+        participation: share of the clients that take part in a round.
+        defenses: beside secure aggregation.
+        failure_rate: probability that a selected client drops out.
 
     """
 
@@ -64,6 +65,9 @@ class Cell:
     rate: float
     split: Split
     rounds: int = 40
+    participation: float = 0.5
+    defenses: tuple[Defense, ...] = ()
+    failure_rate: float = 0.0
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of one run."""
@@ -81,9 +85,10 @@ class Cell:
                 rounds=self.rounds,
                 rate=self.rate,
                 batch=32,
-                participation=0.5,
+                participation=self.participation,
+                failure_rate=self.failure_rate,
             ),
-            arms=(ArmPlan(name=ARM, defenses=(SecureAggregation(),)),),
+            arms=(ArmPlan(name=ARM, defenses=(*self.defenses, SecureAggregation())),),
             threats=(
                 ThreatPlan(
                     attacks=(SumShares(),),
@@ -93,12 +98,18 @@ class Cell:
             ),
         )
 
+    @property
+    def _cohort(self) -> str:
+        if self.participation == 0.5:
+            return "half of the clients"
+        return f"{self.participation * CLIENTS:g} clients"
+
     def words(self, runs: int) -> str:
         """Describe the setting."""
         return (
             f"{SOURCES[self.source].name}, {CLIENTS} clients of {EXAMPLES} examples, "
-            f"{self.split!r}, MLP 64, rate {self.rate:g}, batches of 32, one epoch, half of "
-            f"the clients in each of {self.rounds} rounds, sums only, {runs} runs"
+            f"{self.split!r}, MLP 64, rate {self.rate:g}, batches of 32, one epoch, "
+            f"{self._cohort} in each of {self.rounds} rounds, sums only, {runs} runs"
         )
 
 
@@ -130,26 +141,6 @@ def _measure(key: str, cell: Cell, run: MeasurementRun) -> Iterator[ReproducedVa
     yield make_value(f"{key}_seconds", f"{words}: core seconds", process_time() - begun)
 
 
-def _measure_alike(cell: Cell, run: MeasurementRun) -> Iterator[ReproducedValue]:
-    """Yield how many audits of clients that are alike end in "leaks"."""
-    seeds = NULL_SEEDS[:2] if run.quick else NULL_SEEDS
-    verdicts = list[str]()
-    for seed in seeds:
-        folder = run.folder / "running"
-        remove_folder(folder, inside=run.folder)
-        made = audit(cell.plan(seed), folder, resources=run.resources)
-        remove_folder(folder, inside=run.folder)
-        verdicts += [
-            one.judgement.verdict
-            for arm in made.arm_results
-            if arm.name == ARM
-            for one in arm.threat_results
-        ]
-    words = f"{cell.words(len(seeds))}: audits of {len(verdicts)}"
-    leaks = sum(one == "leaks" for one in verdicts)
-    yield make_value("alike_leaks", f'{words} that say "leaks"', float(leaks))
-
-
 def _audited(cell: Cell, seed: int, run: MeasurementRun) -> tuple[Finding, ...]:
     folder = run.folder / "running"
     remove_folder(folder, inside=run.folder)
@@ -163,8 +154,6 @@ CELLS = {
     for source, rate, alpha in product(SOURCES, RATES, ALPHAS)
     if source == "mnist" or rate == RATES[0]
 }
-
-ALIKE = Cell("mnist", 0.1, Iid(), rounds=20)
 
 
 def _value(key: str, runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
@@ -183,7 +172,6 @@ def label_shares_from_sums() -> Study:
         "no attacker knows.",
         measurements=(
             *(Measurement(key, partial(_measure, key, cell)) for key, cell in CELLS.items()),
-            Measurement("alike", partial(_measure_alike, ALIKE)),
         ),
         conclusions=tuple(
             Conclusion(

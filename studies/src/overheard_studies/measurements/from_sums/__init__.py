@@ -1,0 +1,1 @@
+"""What sums over cohorts that vary reveal of single clients, measured."""

@@ -1,0 +1,97 @@
+"""Cohorts follow their schedule, and those of a null are told wrongly."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overheard.archive.reader import open_transcript
+from overheard.auditing.inputs import Resources
+from overheard.data.datasets.digits import Digits
+from overheard.data.splits.dirichlet import Dirichlet
+from overheard.defenses.secure_aggregation import SecureAggregation
+from overheard.learning.models.logistic import Logistic
+from overheard.participation.participation import Participation, find_participation
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
+from overheard.plans.virtual_plan import VirtualPlan
+from overheard.questions.label_shares.attacks.sum_shares import SumShares
+from overheard_studies.measurements.from_sums.nulls import (
+    ROUNDS,
+    tell_other_cohorts,
+    trending_cohorts,
+)
+from overheard_studies.measurements.from_sums.scheduled import attack_sums, run_schedule
+from overheard_studies.study import MeasurementRun
+
+PLAN = Plan(
+    data=DataPlan(
+        source=Digits(),
+        split=Dirichlet(alpha=0.5),
+        clients=3,
+        examples=30,
+        auxiliary_per_class=4,
+        test=30,
+    ),
+    training=TrainingPlan(model=Logistic(), rounds=4, rate=0.1, batch=10),
+    arms=(ArmPlan(name="sums only", defenses=(SecureAggregation(),)),),
+    threats=(
+        ThreatPlan(
+            attacks=(SumShares(sweeps=4),), virtual=VirtualPlan(clients=24), by_round=False
+        ),
+    ),
+)
+
+PAIRS = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], dtype=bool)
+
+
+def measurement(folder: Path) -> MeasurementRun:
+    return MeasurementRun(folder, Resources(device="cpu", workers=1), quick=True, seeds=())
+
+
+def participation(folder: Path) -> Participation:
+    found = find_participation(open_transcript(folder).messages)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    folder = tmp_path / "recording"
+    run_schedule(PLAN, 0, folder, measurement(tmp_path), PAIRS)
+    return folder
+
+
+def test_cohorts_follow_their_schedule(recording: Path) -> None:
+    assert participation(recording).took_part.tolist() == PAIRS.tolist()
+
+
+def test_other_cohorts_are_told_to_the_server_and_the_truth(
+    recording: Path, tmp_path: Path
+) -> None:
+    told = PAIRS[:, [1, 2, 0]]
+    before = (recording / "truth.json").read_text()
+    tell_other_cohorts(recording, told, tmp_path)
+    assert participation(recording).took_part.tolist() == told.tolist()
+    assert (recording / "truth.json").read_text() != before
+    assert not any("update" in path.read_text() for path in recording.glob("**/messages.jsonl"))
+
+
+@pytest.mark.slow
+def test_the_attack_is_measured_after_some_of_the_rounds(tmp_path: Path) -> None:
+    first, last = attack_sums(PLAN, 0, (2, 4), measurement(tmp_path), PAIRS)
+    assert (first.rounds, last.rounds) == (2, 4)
+    assert last.claimed.shape == last.true.shape == (3, 10)
+    assert np.allclose(last.true.sum(axis=1), 1)
+    assert 0 <= last.coverage <= 1
+    assert last.error > 0
+
+
+def test_availability_rises_for_some_clients_and_falls_for_others() -> None:
+    took_part = trending_cohorts(0)
+    early, late = np.split(took_part, 2)
+    change = late.mean(axis=0) - early.mean(axis=0)
+    assert took_part.shape == (ROUNDS, 20)
+    assert change.max() > 0.3
+    assert change.min() < -0.3
+    assert took_part.sum(axis=1).min() >= 2
