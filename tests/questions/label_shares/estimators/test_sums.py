@@ -15,8 +15,10 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.attacks.sum_shares import (
+    FEW_SUMS,
     HIDDEN_SIZES,
     SumShares,
+    doubt_count,
     doubt_weights,
 )
 from overheard.questions.label_shares.estimators.sum_posterior import (
@@ -159,3 +161,13 @@ def test_fixed_cohorts_are_refused_with_their_rank() -> None:
     groups = view_of([[0, 1], [2, 3]] * 3)
     with pytest.raises(NeedsError, match="and the sums have rank 2 of 4 clients"):
         SumShares().infer(groups, (client(0),), Knowledge(CLASSES), Seed(0))
+
+
+def test_fewer_sums_than_clients_are_doubted() -> None:
+    few, enough = (
+        find_sums(view_of(cohorts), 100)
+        for cohorts in ([[0, 1], [1, 2]], [[0, 1], [1, 2], [0, 2]])
+    )
+    assert few is not None
+    assert enough is not None
+    assert (doubt_count(few), doubt_count(enough)) == (FEW_SUMS, None)

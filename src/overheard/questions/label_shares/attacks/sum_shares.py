@@ -49,6 +49,10 @@ AVAILABILITY_TREND = (
     "who takes part follows a trend over the rounds, which looks like a difference of clients"
 )
 
+FEW_SUMS = "there are fewer sums than clients, where intervals were measured to be too narrow"
+"""Of 20 clients with one or two labels each, 90 % intervals held .41 to .43 of the time after
+10 rounds, and .91 to .92 after 20 (seeds 1 to 3)."""
+
 MOST_WRONG_SUMS = 0.15
 """Share of sums that fit their cohorts badly from which on intervals are doubted. Where updates
 say little of shares, fewer stand out than have wrong cohorts."""
@@ -89,8 +93,8 @@ class SumShares(Attack[LabelShares]):
 
     The share of a client is the median of its posterior, and its interval has the quantiles of
     5 and 95 %. Shares are taken as constant; what changes from round to round counts as noise.
-    If the sums fit virtual clients badly, or numbers of examples are hidden and may differ, the
-    claim says that its intervals are not trusted.
+    If the sums fit virtual clients badly, there are fewer sums than clients, or numbers of
+    examples are hidden and may differ, the claim says that its intervals are not trusted.
 
     Args:
         most_rounds: at most this many rounds are used, evenly spaced.
@@ -148,7 +152,7 @@ class SumShares(Attack[LabelShares]):
         is_joint = bool(((sums.weights > 0).sum(axis=1) > 1).any())
         doubt = _find_doubt(posterior, len(sums.rounds))
         if is_joint and doubt is None:
-            doubt = doubt_weights(sums, size_range(view, knowledge.prior))
+            doubt = doubt_weights(sums, size_range(view, knowledge.prior)) or doubt_count(sums)
         place = {party: number for number, party in enumerate(sums.clients)}
         return {
             target: _claim(
@@ -188,6 +192,11 @@ def doubt_weights(sums: ObservedSums, sizes: tuple[int, int]) -> str | None:
     if sums.sizes is None and sizes[1] > LARGEST_SIZE_RATIO * sizes[0]:
         return HIDDEN_SIZES
     return None
+
+
+def doubt_count(sums: ObservedSums) -> str | None:
+    """Return why so few sums mislead; None = there are as many as clients, or more."""
+    return FEW_SUMS if len(sums.rounds) < len(sums.clients) else None
 
 
 def _refuse_too_many_numbers(sums: ObservedSums, classes: int) -> None:
