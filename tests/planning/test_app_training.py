@@ -76,7 +76,7 @@ def test_of_several_optimizers_none_is_taken():
         ("optim.Adam(p, betas=(0.5, 0.9))", "betas of Adam"),
         ("optim.Adam(p, betas=mine)", "betas of Adam"),
         ("optim.Adam(p, **settings)", "arguments of Adam that are not written out"),
-        ("optim.Adam([{'params': p}])", "groups of parameters of Adam"),
+        ("optim.Adam([{'params': p}, {'params': q, 'lr': 1}])", "groups of parameters of Adam"),
         (
             "optim.lr_scheduler.StepLR(s, 1)",
             "a schedule of the learning rate (StepLR)",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,7 @@ from overheard.algorithms.fed_bn import FedBn
 from overheard.algorithms.partial_sharing import PartialSharing
 from overheard.archive.weights import Shapes
 from overheard.auditing.inputs import Resources
+from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
 from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
@@ -20,6 +22,7 @@ from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.flower_app import FlowerApp
 from overheard.planning.layers_at_home import find_layers_at_home
 from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.plans.plan import parse_plan
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -165,7 +168,27 @@ def test_a_first_plan_names_the_algorithm_and_what_cannot_be_asked(tmp_path: Pat
     assert len(written.plan.data.source.load(None).task.class_names) == 3
     assert written.attacks == ("shift",)
     assert "taken for FedPer" in written.notes[0]
+    # Not even listed records could be asked about.
+    assert "membership of records and their source are not asked" in written.notes[0]
     assert "the last layer of the model, which stays with each client" in written.missing["llg"]
+
+
+@pytest.mark.slow
+def test_label_shares_are_asked_of_the_layers_that_are_sent(tmp_path: Path):
+    folder = record(tmp_path / "recording", BODY, rounds=2)
+    spare = tmp_path / "spare.npz"
+    inputs = np.random.default_rng(0).normal(size=(150, 6)).astype(np.float32)
+    np.savez(spare, x=inputs, y=np.arange(150) % 3)
+    request = FirstPlanRequest(read_recorded_facts(folder), APP, data=str(spare))
+    written = write_first_plan(request, HERE)
+    assert written.attacks == ("class_geometry",)
+    stays = "the last layer of the model, which stays with each client"
+    assert stays in written.missing["mean_softmax"]
+    quick = "{ kind = 'class_geometry', clients = 16, most_rounds = 1 }".replace("'", '"')
+    text = written.text.replace('"class_geometry"', quick)
+    found = audit(parse_plan(text, "plan"), tmp_path / "out", recording=folder, resources=HERE)
+    assert {one.cell.part for one in found.findings} == {"class_geometry"}
+    assert not found.refusals
 
 
 @pytest.mark.slow
@@ -177,6 +200,7 @@ def test_a_refusal_asks_for_nothing_that_was_found(tmp_path: Path):
     told = str(refused.value)
     assert "give labelled examples that no client holds (--data FILE --label COLUMN). " in told
     assert "shift needs 8 consecutive rounds" in told
+    assert "--candidates" not in told
     # The network was found, so neither it nor those that are other networks matter.
     assert "--flower" not in told
     assert "is not taken" not in told

@@ -26,6 +26,7 @@ SPARE = {
         *("--tokenizer", "causal_lora.task:get_tokenizer"),
     ),
     "fedbn": ("--data", "spare.npz"),
+    "fedper": ("--data", "spare.npz"),
     "lstm_tokens": (
         *("--data", "spare.csv", "--label", "board", "--text", "text"),
         *("--tokenizer", "lstm_tokens.task:encode"),

@@ -28,7 +28,7 @@ class PartialSharing(Algorithm):
     and are in no message. With `stays = ["head"]` it is FedPer (Arivazhagan et al. 2019).
 
     Leak: less than FedAvg to all observers, who read neither the tensors that stay nor their
-    changes. If the last layer stays, attacks that need the model are refused, as nobody else
+    changes. If the last layer stays, attacks that read it are refused, as nobody else
     has it. Otherwise attackers assume the initial values of what stays.
 
     Args:

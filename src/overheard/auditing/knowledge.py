@@ -10,6 +10,7 @@ from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.compute_settings import ComputeSettings
 from overheard.core.defense import BuildModel, LocalTraining
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.local_head import LocalHead
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -60,7 +61,11 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
         background=data.background,
         algorithm=algorithm if is_recipe_known else None,
         kind=data.task.kind,
-        facts=inputs.facts,
+        facts=inputs.facts
+        if build_model is not None or "model" not in knows
+        else inputs.facts.having(
+            LocalHead(training.build_model, local_names(algorithm, training.build_model))
+        ),
     )
 
 

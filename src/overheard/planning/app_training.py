@@ -423,10 +423,20 @@ class _OptimizerCall:
 
 
 def _is_groups(parameters: ast.expr) -> bool:
-    """Return whether an optimizer gets groups; all that need a gradient are one group."""
+    """Return whether an optimizer gets groups with settings of their own.
+
+    All parameters that need a gradient are one group.
+    """
     if isinstance(parameters, ast.ListComp):
         return not isinstance(parameters.elt, ast.Name)
-    return isinstance(parameters, ast.List)
+    return isinstance(parameters, ast.List) and not all(map(_is_plain_group, parameters.elts))
+
+
+def _is_plain_group(group: ast.expr) -> bool:
+    """Return whether a group has parameters alone, so that it trains as all others do."""
+    return isinstance(group, ast.Dict) and all(
+        isinstance(key, ast.Constant) and key.value == "params" for key in group.keys
+    )
 
 
 def _optimizer_settings(

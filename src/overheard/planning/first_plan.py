@@ -71,6 +71,9 @@ RECORDED_ATTACKS = ("shift",)
 SIMULATING_ATTACK = "{ kind = 'amortised', most_rounds = 1, steps = 100 }"
 """The attack that gains most, as far as it runs in a minute."""
 
+SHARED_LAYERS_ATTACK = "class_geometry"
+"""The attack that needs no last layer, where each client keeps its own."""
+
 NUMBERS_ATTACK = "target_regression"
 """The attack on the distribution of numbers to predict."""
 
@@ -86,8 +89,11 @@ EXAMPLES_WITHOUT_CLASSES = 20
 MEMBERS, OUTSIDERS = 5, 50
 """Candidate records of each client, and of nobody."""
 
-IMAGE_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
-"""Usual sides of images in pixels, in the order in which they are tried."""
+USUAL_SIDES = (28, 32, 224, 64, 96, 48, 128, 16, 8)
+"""Usual sides of images in pixels."""
+
+IMAGE_SIDES = (*USUAL_SIDES, *(side for side in range(4, 65) if side not in USUAL_SIDES))
+"""Sides of images, in the order in which they are tried."""
 
 CLIENTS = 10
 """Clients of a simulated federation."""
@@ -203,6 +209,8 @@ def _write_plan(request: FirstPlanRequest, resources: Resources) -> FirstPlan:
     is_number_known = facts.clients > 0
     is_simulated = facts.is_model_known and is_number_known and request.data is not None
     simulating = SIMULATING_ATTACK if dataset.task.has_classes else NUMBERS_ATTACK
+    if facts.is_head_at_home and dataset.task.has_classes:
+        simulating = SHARED_LAYERS_ATTACK
     is_simulated &= dataset.task.kind != "language_modeling"
     threats = (
         *((ThreatText(facts.first_attacks),) if facts.first_attacks else ()),

@@ -59,8 +59,9 @@ class LayersAtHome:
         if not self.has_head:
             return kept
         return (
-            f"{kept}. Attacks that need the last layer cannot run, as nobody but its client "
-            "has it. What is asked is what the other layers tell"
+            f"{kept}. Attacks that read the last layer cannot run, as nobody but its client "
+            "has it, so membership of records and their source are not asked. Label shares are "
+            "asked of the other layers, with labelled examples that no client holds"
         )
 
 
