@@ -9,7 +9,7 @@ from overheard.core.attack import Attack, missing_needs
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Aggregate, Broadcast, Message
 from overheard.core.needs import DISTILLED, SUMS, TRAINED_MODEL, UPDATES
-from overheard.core.parties import SERVER, client
+from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.transcript import Transcript
 from overheard.plans.registries import ATTACKS
 
@@ -24,7 +24,7 @@ def test_attacks_that_read_no_sums_are_refused_with_what_they_miss(
     view = Transcript(
         [
             Message(0, SERVER, server | {client(0), client(1)}, Broadcast(weights)),
-            Message(0, SERVER, server, Aggregate(weights, frozenset({client(0), client(1)}))),
+            Message(0, COHORT, server, Aggregate(weights, frozenset({client(0), client(1)}))),
         ]
     ).seen_by(SERVER)
     missing = missing_needs(attack(), view, client(0), Knowledge(classes=2))

@@ -71,8 +71,9 @@ def fit_holders(
     with the record's strength (`POWER`). The factor m differs between records. Noise has the
     scale of the record, so z follows Student's distribution (`DEGREES`). The mean and variance
     of m, and the share of records of no client, are fitted to all records without their names
-    (EM: Dempster et al. 1977). Where sums tell nothing, clients are about as likely as each
-    other.
+    (EM: Dempster et al. 1977). Where fits do not go along with who took part, the effect is
+    small, and clients are about as likely as each other. But a record that no client holds may
+    be so like a record of one that it looks held.
 
     Args:
         fit: how well each sum fits the gradient of each record.

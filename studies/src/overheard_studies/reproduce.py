@@ -13,6 +13,7 @@ from overheard_studies.decaf import studies as decaf
 from overheard_studies.flip import paper as flip
 from overheard_studies.measurements import paper as measurements
 from overheard_studies.portion import Portion
+from overheard_studies.prolin import paper as prolin
 from overheard_studies.shift import paper as shift
 from overheard_studies.study import Paper, Study
 from overheard_studies.values import Values
@@ -28,6 +29,7 @@ def find_papers() -> Mapping[str, Paper]:
         flip.PAPER,
         measurements.PAPER,
         *protocol.PAPERS,
+        prolin.PAPER,
         shift.PAPER,
         whispers.PAPER,
     )

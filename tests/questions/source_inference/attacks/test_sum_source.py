@@ -35,7 +35,7 @@ def sums(cohorts: Sequence[Sequence[int]], totals: bool = False) -> View:
         body = Aggregate(mean.delta, frozenset(members), examples)
         messages += [
             replace(start, round=number),
-            Message(number, SERVER, frozenset({SERVER}), body),
+            Message(number, COHORT, frozenset({SERVER}), body),
         ]
     return Transcript(messages).seen_by(SERVER)
 

@@ -33,7 +33,7 @@ class SumSource(Attack[RecordSources]):
     client.
 
     Who took part is taken as the recording says. If that is wrong, fits go along with no
-    client, and clients are about as likely as each other.
+    client, and clients are more nearly as likely as each other.
 
     Args:
         most_rounds: at most this many rounds are read, evenly spaced.
