@@ -20,6 +20,9 @@ from overheard.core.settings import Positive
 from overheard.core.view import View, mean_update
 from overheard.learning.training_job import ClientTask
 from overheard.questions.target_distribution.claim import LEVELS, TargetDistribution
+from overheard.questions.target_distribution.estimators.calibrated_numbers import (
+    calibrate_numbers,
+)
 from overheard.questions.target_distribution.estimators.number_regression import (
     NumberRegression,
     fit_number_regression,
@@ -66,8 +69,8 @@ class TargetRegression(Attack[TargetDistribution]):
     holds examples of other numbers: see `estimators.tilted_clients`. (2) Train each from the
     broadcast of a round. (3) Fit ridge regressions of its mean and quantiles on features of its
     update: see `estimators.update_features`. (4) Apply them to the update of the target.
-    Rounds are averaged. Intervals have the errors on virtual clients whose examples the
-    regression has not seen, of the round with the smallest error.
+    Rounds are averaged. (5) Quantiles, and intervals by the errors on virtual clients whose
+    examples the regression has not seen, are those of `estimators.calibrated_numbers`.
 
     Of the cohort, virtual mean updates are read in place of those of single clients. Where
     several labels may apply, the numbers are the shares of examples of each label, and there
@@ -113,7 +116,7 @@ class TargetRegression(Attack[TargetDistribution]):
 
     def _fit_round(
         self, view: View, knowledge: Knowledge, group: TargetGroup, number: int, seed: Seed
-    ) -> NumberRegression:
+    ) -> "_RoundFit":
         """Train virtual clients from the broadcast of a round, and fit the regression."""
         auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
         assert auxiliary is not None
@@ -121,17 +124,19 @@ class TargetRegression(Attack[TargetDistribution]):
         own_seed = seed.child(self.name, number)
         low, high = size_range(view, knowledge.prior)
         sizes = (min(low, LARGEST_SIZE), min(high, LARGEST_SIZE))
-        drawn = [draw_size(sizes, own_seed.child("size", one)) for one in range(self.clients)]
+        # Each round has the same virtual clients, so that its estimates can be averaged.
+        fixed = seed.child(self.name)
+        drawn = [draw_size(sizes, fixed.child("size", one)) for one in range(self.clients)]
         halves = np.arange(self.clients) % 2
-        rows = self._draw_rows(auxiliary, drawn, halves, seed.child(self.name))
+        rows = self._draw_rows(auxiliary, drawn, halves, fixed)
         start = view.broadcasts()[number]
         deltas = _train(knowledge, auxiliary, rows, start, number, own_seed)
         examples = [auxiliary.take(one) for one in rows]
         if group.cohort_size is not None:
-            deltas, examples = _cohorts(deltas, examples, halves, group.cohort_size, own_seed)
+            deltas, examples = _cohorts(deltas, examples, halves, group.cohort_size, fixed)
         features = np.stack(list(update_features(build_model, start, deltas, auxiliary)))
         numbers = np.stack([_numbers(one, knowledge) for one in examples])
-        return fit_number_regression(features, numbers, halves)
+        return _RoundFit(fit_number_regression(features, numbers, halves), numbers)
 
     def _draw_rows(
         self,
@@ -160,13 +165,13 @@ class TargetRegression(Attack[TargetDistribution]):
         view: View,
         target: Party,
         knowledge: Knowledge,
-        fits: Mapping[int, NumberRegression],
+        fits: Mapping[int, "_RoundFit"],
     ) -> TargetDistribution:
         auxiliary, build_model = knowledge.auxiliary, knowledge.build_model
         assert auxiliary is not None
         assert build_model is not None
         updates, broadcasts = view.updates(target), view.broadcasts()
-        estimates, margins = [], []
+        estimates, used = [], []
         for number, fit in fits.items():
             delta = updates[number].delta
             if not are_finite(delta):
@@ -174,18 +179,35 @@ class TargetRegression(Attack[TargetDistribution]):
             features = list(
                 update_features(build_model, broadcasts[number], [delta], auxiliary)
             )
-            estimate = fit.estimate(np.stack(features))[0]
+            estimate = fit.regression.estimate(np.stack(features))[0]
             if np.isfinite(estimate).all():
                 estimates.append(estimate)
-                margins.append(fit.margins)
-        spread = auxiliary.loss_labels.double()
+                used.append(fit)
+        sample = auxiliary.loss_labels.double().numpy(force=True)
         if not estimates:
             # Nothing can be read of it: claim what the attacker's own examples say.
-            estimates.append(_numbers(auxiliary, knowledge))
-            deviations = spread.std(0, correction=0).numpy()
-            margins.append(np.repeat(3 * deviations, len(estimates[0]) // len(deviations)))
-        best = int(np.argmin([one.sum() for one in margins]))
-        return _as_claim(np.mean(estimates, axis=0), margins[best], auxiliary, knowledge)
+            numbers, deviations = _numbers(auxiliary, knowledge), sample.std(0)
+            margins = np.repeat(3 * deviations, len(numbers) // len(deviations))
+            return _as_claim(numbers, margins, auxiliary, knowledge)
+        found = calibrate_numbers(
+            np.mean(estimates, axis=0),
+            np.mean([one.regression.unseen for one in used], axis=0),
+            used[0].numbers,
+            sample,
+        )
+        return _as_claim(found.numbers, found.margins, auxiliary, knowledge)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _RoundFit:
+    """The regression of a round, and the numbers of its virtual clients.
+
+    These are equal in all rounds.
+    """
+
+    regression: NumberRegression
+    numbers: Float[np.ndarray, "clients numbers"]
 
 
 def _train(

@@ -6,8 +6,6 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float, Int
 
-from overheard.core.claims import INTERVAL_LEVEL
-
 PENALTIES = tuple(10.0 ** np.arange(-3, 5))
 """Ridge penalties, of which the one with the smallest leave-one-out error is taken."""
 
@@ -24,9 +22,8 @@ class NumberRegression:
         models: the regression of each half; of scikit-learn.
         means: the means of the features.
         deviations: their standard deviations.
-        margins: for each number, half the width of its interval: the `INTERVAL_LEVEL` quantile
-            of the errors on virtual clients of the other half (split conformal prediction, Lei
-            et al. 2018), which neither the regression nor its examples have seen.
+        unseen: the estimates of all virtual clients, each by the regression of the other half,
+            which has seen neither the client nor its examples.
 
     """
 
@@ -34,7 +31,7 @@ class NumberRegression:
     models: tuple[Any, Any]
     means: Float[np.ndarray, " features"]
     deviations: Float[np.ndarray, " features"]
-    margins: Float[np.ndarray, " numbers"]
+    unseen: Float[np.ndarray, "clients numbers"]
 
     def estimate(
         self, features: Float[np.ndarray, "clients features"]
@@ -56,20 +53,12 @@ def fit_number_regression(
     means, deviations = features.mean(0), features.std(0)
     deviations = np.where(deviations > 0, deviations, np.inf)
     scaled = _scale(features, means, deviations)
-    models, errors = [], []
-    for half in (0, 1):
-        model = RidgeCV(PENALTIES).fit(scaled[halves == half], numbers[halves == half])
-        models.append(model)
-        errors.append(np.abs(_predict(model, scaled[halves != half]) - numbers[halves != half]))
-    all_errors = np.concatenate(errors)
-    count = len(all_errors)
-    level = min(1.0, np.ceil((count + 1) * INTERVAL_LEVEL) / count)
-    return NumberRegression(
-        (models[0], models[1]),
-        means,
-        deviations,
-        np.quantile(all_errors, level, axis=0),
+    first, second = (
+        RidgeCV(PENALTIES).fit(scaled[halves == half], numbers[halves == half])
+        for half in (0, 1)
     )
+    unseen = np.where((halves == 0)[:, None], _predict(second, scaled), _predict(first, scaled))
+    return NumberRegression((first, second), means, deviations, unseen)
 
 
 def _scale(
