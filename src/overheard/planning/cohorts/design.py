@@ -33,6 +33,8 @@ GENERAL = (
     "examples, the model and the recipe.",
     "The error of a guess is that of the mean shares of all clients, which the attacker is "
     "taken to know. A client that never took part has that error.",
+    "On MNIST, measured errors were 0.9 to 1.5 times the predicted ones, from as many rounds "
+    "as clients on: docs/label-shares.md has the table.",
 )
 
 

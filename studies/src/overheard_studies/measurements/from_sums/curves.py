@@ -63,10 +63,7 @@ class Curve:
 
 CURVES = (
     *(Curve(rate, alpha) for rate, alpha in product(RATES, ALPHAS)),
-    *(
-        Curve(rate, alpha, (10, 20, 40), cohort)
-        for (rate, alpha), cohort in product(((0.03, 0.5), (0.1, 0.1)), (5, 15))
-    ),
+    *(Curve(0.03, 0.5, (10, 20, 40), cohort) for cohort in (5, 15)),
 )
 
 
@@ -92,10 +89,6 @@ def _measure(curve: Curve, run: MeasurementRun) -> Iterator[ReproducedValue]:
         for end, (what, each) in told_of.items():
             mean = estimate_mean(np.array(each), np.arange(len(each)))
             yield make_value(f"{name}_{end}", f"{told}: {what}", mean)
-        doubted = sum(one.is_doubted for one in made)
-        yield make_value(
-            f"{name}_doubted", f"{told}: runs that doubt intervals", float(doubted)
-        )
         predicted = predict_error(noise, random[:after]).of_guess
         yield make_value(f"{name}_predicted", f"{told}: predicted ratio", predicted)
         share = predicted / float(np.mean([one.error / one.guess for one in made]))

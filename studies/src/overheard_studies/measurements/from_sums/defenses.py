@@ -71,7 +71,6 @@ DEFENDED = (
         for noise in NOISE
     ),
     Defended("dropouts", "a fifth of the clients drops out", replace(PLAIN, failure_rate=0.2)),
-    Defended("cohort_15", "cohorts of 15", replace(PLAIN, participation=0.75)),
     Defended("fair", "fair cohorts", PLAIN, "fair cohorts"),
     Defended("batches_5", "batches of 5", PLAIN, "batches of 5"),
     Defended("fixed", "fixed groups of 10", PLAIN, "fixed groups of 10"),
