@@ -57,6 +57,7 @@ NOT_RUN = {
     "overheard review my_app*": "reads an app: tests/cli/review reads one",
     "overheard init --from-recording recording*": "needs a recording of another framework: "
     "tests/cli/test_init.py makes one",
+    "overheard truth recording *": "needs a table of the owners: tests/cli/truth has some",
     "overheard reproduce *": "takes minutes with --quick and hours without",
     "overheard verify audits/march --expect 5f2c...": "the digest is a placeholder: "
     "tests/cli/test_evidence.py takes a true one",

@@ -53,6 +53,7 @@ from overheard.cli.purging import print_due, purge
 from overheard.cli.releasing import release
 from overheard.cli.review.command import review
 from overheard.cli.terminal import escaped_text
+from overheard.cli.truth.command import truth
 from overheard.cli.workers import prepare_workers
 
 if TYPE_CHECKING:  # so that --help need not load torch
@@ -511,6 +512,7 @@ app.command()(verify)
 app.command()(release)
 app.command()(purge)
 app.command()(init)
+app.command()(truth)
 app.add_typer(plan_app, name="plan")
 
 

@@ -51,8 +51,8 @@ class ClientTargets(TrueFact):
     key = "targets"
     form = tuple[StatedTargets, ...]
     how_to_get = (
-        "the ground truth does not state the numbers to predict of clients: add `targets` to "
-        "truth.json, or ask another question"
+        "the ground truth does not state the numbers to predict of clients: write it by "
+        "`overheard truth RECORDING --targets TABLE`, or ask another question"
     )
 
     @classmethod
