@@ -112,6 +112,27 @@ def test_arrays_of_token_ids_keep_their_numbers(tmp_path: Path) -> None:
     assert all_rows(Own(str(path), token_ids=8)) == sorted(PADDED)
 
 
+def test_images_of_a_folder_are_refused_with_the_command_that_converts_them(
+    tmp_path: Path,
+) -> None:
+    folder = save_folder(tmp_path / "spare", pa.table({"photo": [b"png"], "label": [0]}))
+    features = {"features": {"photo": {"_type": "Image"}, "label": {"names": ["a", "b"]}}}
+    (folder / "dataset_info.json").write_text(json.dumps(features))
+    with pytest.raises(DataError, match="has images in its column 'photo'") as refused:
+        Own(str(folder)).load(None)
+    command = str(refused.value).partition("python -c '")[2].partition("'. Then give")[0]
+    compile(command, "the command", "exec")
+    assert 'data["photo"]' in command
+    assert str(refused.value).endswith("--data spare.npz")
+    assert "tokenise" not in str(refused.value)
+
+    hostile = {"features": {"photo\"'; rm x": {"_type": "Image"}, "label": {}}}
+    (folder / "dataset_info.json").write_text(json.dumps(hostile))
+    with pytest.raises(DataError, match="has images in its column") as refused:
+        Own(str(folder)).load(None)
+    assert "python -c" not in str(refused.value)
+
+
 LISTS = {
     "lines": '{"text": "a bcd ef", "owner": 3}\n{"text": "abcd", "owner": null}\n',
     "table": "text,owner\na bcd ef,3\nabcd,none\n",

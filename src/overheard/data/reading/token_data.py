@@ -1,6 +1,7 @@
 """Texts as token ids of a network's own vocabulary."""
 
 import inspect
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +42,9 @@ PAIRS = "token_type_ids"
 
 LABELS = ("label", "labels")
 """Usual names of the column of labels."""
+
+PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
+"""A name that a shell and Python take as it is."""
 
 ARROW_STATE = "state.json"
 """The file by which a folder is known that Hugging Face's datasets saved."""
@@ -254,6 +258,8 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
     owner = next((one for one in (OWNER, MEMBER) if one in found.columns), None)
     owners = () if owner is None else (owner, found.cells(owner))
     if IDS not in found.columns:
+        if images := _image_column(path):
+            raise DataError(_how_to_convert_images(path, images, label))
         if settings.tokenizer is None or column not in found.columns:
             raise DataError(
                 f"{path} has the columns {printable_excerpt(', '.join(found.names))}, and no "
@@ -270,15 +276,51 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
 
 def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
     """Return the names of the classes that the folder states; () = none."""
-    file = path / "dataset_info.json"
-    if not file.is_file():
-        return ()
     try:
-        content = read_small_file(file, DataError)
-        feature = parse_json(content, str(file), DataError)["features"][label]
-        return tuple(str(one) for one in feature.get("names", ()))
-    except (DataError, KeyError, TypeError, AttributeError):
+        return tuple(str(one) for one in _features(path)[label].get("names", ()))
+    except (KeyError, TypeError, AttributeError):
         return ()
+
+
+def _image_column(path: Path) -> str:
+    """Return the name of the column of images that the folder states; "" = none."""
+    features = _features(path).items()
+    found = (name for name, one in features if isinstance(one, dict) and _is_image(one))
+    return next(found, "")
+
+
+def _is_image(feature: Mapping[str, object]) -> bool:
+    return feature.get("_type") == "Image"
+
+
+# Any: JSON has values of any type.
+def _features(path: Path) -> Mapping[str, Any]:
+    """Return the features that the folder states; empty = none that can be read."""
+    file = path / "dataset_info.json"
+    try:
+        content = parse_json(read_small_file(file, DataError), str(file), DataError)
+        features = content["features"] if file.is_file() else {}
+    except (DataError, OSError, KeyError, TypeError):
+        return {}
+    return features if isinstance(features, dict) else {}
+
+
+def _how_to_convert_images(path: Path, images: str, label: str) -> str:
+    """Return how to make of a saved dataset of images a file that is read."""
+    told = (
+        f"{path} has images in its column {printable_excerpt(images)!r}, and those of an .npz "
+        "are read, as the arrays x and y"
+    )
+    # Names in the file are from outside, and the command is one to copy.
+    if not all(PLAIN.fullmatch(one) for one in (str(path), images, label or "label")):
+        return f"{told}: save them by numpy.savez"
+    return (
+        f"{told}. Convert them: python -c 'import datasets, numpy as np; "
+        f'data = datasets.load_from_disk("{path}"); '
+        f'x = np.stack([np.asarray(one) for one in data["{images}"]]); '
+        f'np.savez("{path.name}.npz", x=x, y=np.asarray(data["{label or "label"}"]))\'. Then '
+        f"give --data {path.name}.npz"
+    )
 
 
 def _read_table(
