@@ -111,3 +111,8 @@ def test_an_image_of_far_more_pixels_than_bytes_is_refused(
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"neither folders of images by class, nor .json"):
         Own(str(tmp_path)).load(None)
+
+
+def test_a_description_beside_the_classes_makes_no_leaf(folder: Path) -> None:
+    (folder / "dataset-metadata.json").write_text('{"title": "cats and dogs"}')
+    assert Own(str(folder)).load(None).task.class_names == ("cat", "dog")

@@ -98,6 +98,11 @@ def test_of_several_texts_one_is_named(tmp_path: Path) -> None:
         (leaf(a=(["x.jpg"], [{"target": 1}])), "labels names or numbers"),
         (leaf(a=([[["to", "be"]]], [0])), "save arrays in an .npz"),
         (leaf(), "has no example"),
+        (leaf(**{"n" * 101: ([[1.0]], [0])}), "'users' is not a valid name"),
+        (leaf(a=([[1.0], [1.0]], ["l" * 101, "b"])), "'y' is not a valid name"),
+        (leaf(a=([["\ud800", "b"]], [0])), "a text is no Unicode"),
+        (leaf(a=([["w"] * 20_001], [0])), "up to 20000 texts"),
+        ({"users": [["a"]], "user_data": {"a": {"x": [], "y": []}}}, "users and the keys"),
     ],
 )
 def test_says_what_is_wrong_with_another_form(

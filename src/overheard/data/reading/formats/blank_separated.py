@@ -79,7 +79,9 @@ def read_blank_separated(path: Path, content: bytes, width: int) -> "pyarrow.Tab
 
     if width > MAX_COLUMNS:
         raise DataError(f"{path} must have 1 to {MAX_COLUMNS} columns: correct it")
-    memory = len(content) + CELL_BYTES * width * (1 + content.count(b"\n"))
+    # Pandas ends a row at either sign.
+    rows = 1 + content.count(b"\n") + content.count(b"\r")
+    memory = len(content) + CELL_BYTES * width * rows
     refuse_large(str(path), memory, DataError, part=TABLE)
     try:
         cells = pd.read_csv(

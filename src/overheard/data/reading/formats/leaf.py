@@ -11,6 +11,8 @@ from jaxtyping import Float32, Shaped
 
 from overheard.core.errors import DataError
 from overheard.core.escape import escape_unprintable
+from overheard.data.reading.arrays import checked_names
+from overheard.data.reading.tables import MAX_COLUMNS
 from overheard.disk.limits import ARRAY, TABLE, refuse_large
 from overheard.disk.reading import parse_json, read_small_file
 
@@ -55,10 +57,15 @@ class LeafData:
 
 
 def is_leaf(reference: str) -> bool:
-    """Return whether a path is a `.json` file, or a folder with such files."""
+    """Return whether a path is a `.json` file, or a folder with such files and no folders.
+
+    Images by class often come with a `.json` file that describes them.
+    """
     path = Path(reference)
     if not path.is_dir():
         return path.suffix == SUFFIX
+    if any(one.is_dir() and not one.name.startswith(".") for one in path.iterdir()):
+        return False
     # A folder that Hugging Face's datasets saved has its state in such a file.
     return not (path / "state.json").is_file() and any(path.glob(f"*{SUFFIX}"))
 
@@ -130,11 +137,13 @@ def _users(file: Path) -> Iterator[tuple[str, list[object], list[object]]]:
     if not isinstance(data, dict):
         raise DataError(f"{file} must be {FORM}, but has no user_data: name another file")
     users, counts = document.get("users", [*data]), document.get("num_samples")
-    if not isinstance(users, list) or {*map(str, users)} != {*data}:
+    if not isinstance(users, list) or {*map(_plain_text, users)} != {*data}:
         raise DataError(f"{file}: users and the keys of user_data differ: get a new copy")
     stated = dict(
-        zip(map(str, users), counts if isinstance(counts, list) else (), strict=False)
+        zip(map(_plain_text, users), counts if isinstance(counts, list) else (), strict=False)
     )
+    # An array of names takes as much for each as for the longest.
+    checked_names(file, "users", [*data])
     for user, one in data.items():
         xs, ys = (one.get("x"), one.get("y")) if isinstance(one, dict) else (None, None)
         if not isinstance(xs, list) or not isinstance(ys, list) or len(xs) != len(ys):
@@ -191,6 +200,7 @@ def _arrays(
 
 
 def _labels(path: Path, labels: list[object]) -> Shaped[np.ndarray, "examples ..."]:
+    checked_names(path, "y", [*{one for one in labels if isinstance(one, str)}])
     try:
         cells = np.asarray(labels)
     except ValueError:
@@ -218,12 +228,24 @@ def _table(
             f"{path}: texts must be one a row, or equally many in each, and labels names or "
             "numbers: save a table with a column of texts"
         )
+    if width > MAX_COLUMNS:
+        raise DataError(f"{path}: an input may have up to {MAX_COLUMNS} texts: correct it")
     names = (TEXT,) if width == 1 else tuple(f"{TEXT}{number}" for number in range(width))
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     columns |= {LABEL: tuple(labels), USER: tuple(users)}
-    cells = {name: pa.array(list(map(str, one)), pa.string()) for name, one in columns.items()}
+    try:
+        cells = {
+            name: pa.array(list(map(str, one)), pa.string()) for name, one in columns.items()
+        }
+    except UnicodeEncodeError as error:
+        raise DataError(f"{path}: a text is no Unicode ({error.reason}): correct it") from error
     return LeafData(table=pa.table(cells), texts=names)
 
 
+def _plain_text(value: object) -> str:
+    """Return a text or number as a text; of anything else, the name of its type."""
+    return str(value) if isinstance(value, str | int | float) else type(value).__name__
+
+
 def _shown(value: object) -> str:
-    return repr(escape_unprintable(str(value)[:40]))
+    return repr(escape_unprintable(_plain_text(value)[:40]))
