@@ -116,3 +116,16 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_description_beside_the_classes_makes_no_leaf(folder: Path) -> None:
     (folder / "dataset-metadata.json").write_text('{"title": "cats and dogs"}')
     assert Own(str(folder)).load(None).task.class_names == ("cat", "dog")
+
+
+def test_no_class_is_read_from_outside(folder: Path, tmp_path: Path) -> None:
+    save(tmp_path / "outside" / "1.png", 0)
+    (folder / "fox").symlink_to(tmp_path / "outside")
+    with pytest.raises(DataError, match=r"fox links to outside of .*images: replace"):
+        Own(str(folder)).load(None)
+
+
+def test_a_file_that_is_no_image_is_named(folder: Path) -> None:
+    (folder / "cat" / "9.png").write_bytes(b"")
+    with pytest.raises(DataError, match=r"9\.png is neither PNG nor JPEG: save it again"):
+        Own(str(folder)).load(None)

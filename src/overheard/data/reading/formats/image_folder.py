@@ -74,7 +74,7 @@ def read_image_folder(
             size, or a link leads out of the folder.
 
     """
-    folders = _folders(path)
+    folders = _folders(path, path)
     test = next((one for one in TESTS if one in folders), None)
     if TRAIN not in folders:
         return dict(zip("xy", _part(path, path, settings), strict=True))
@@ -89,11 +89,26 @@ def read_image_folder(
     }  # fmt: skip
 
 
-def _folders(path: Path) -> list[str]:
+def _folders(path: Path, root: Path) -> list[str]:
+    """Return the names of the folders in a folder; links to those inside the root, too."""
+    found = sorted(one.name for one in _entries(path) if one.is_dir())
+    for name in found:
+        if not (path / name).resolve().is_relative_to(root.resolve()):
+            raise DataError(
+                f"{_shown(path / name)} links to outside of {root}: replace the link by the "
+                "folder itself"
+            )
+    return found
+
+
+def _entries(path: Path) -> list[os.DirEntry[str]]:
     try:
-        return sorted(one.name for one in os.scandir(path) if one.is_dir())
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda one: one.name)
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): check the path") from error
+        raise DataError(
+            f"{_shown(path)} cannot be read ({error.strerror}): check the path"
+        ) from error
 
 
 def _part(
@@ -104,7 +119,7 @@ def _part(
     """Read the images of a part, and the names of their classes."""
     images, names, size = list[UInt8[np.ndarray, "..."]](), list[str](), 0
     count = 0
-    for name in _folders(path):
+    for name in _folders(path, root):
         before = len(images)
         for file in _files(path / name, MAX_DEPTH):
             count += 1
@@ -150,9 +165,7 @@ def _files(path: Path, depth: int) -> Iterator[Path]:
             f"{_shown(path)}: folders lie more than {MAX_DEPTH} deep in each other: move the "
             "images up"
         )
-    with os.scandir(path) as entries:
-        found = sorted(entries, key=lambda one: one.name)
-    for one in found:
+    for one in _entries(path):
         # A link to a folder could lead around in a circle.
         if one.is_dir(follow_symlinks=False):
             yield from _files(Path(one.path), depth - 1)
@@ -185,7 +198,7 @@ def decode_image(
     content: bytes, place: str, settings: ImageSettings
 ) -> UInt8[np.ndarray, "height width channels"]:
     """Return the pixels of a PNG or JPEG image; see `read_image`."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     # Pillow raises errors of many kinds.
     try:
@@ -208,6 +221,8 @@ def decode_image(
             array = np.asarray(plain, np.uint8)
     except DataError:
         raise
+    except UnidentifiedImageError as error:
+        raise DataError(f"{place} is neither PNG nor JPEG: save it again as .png") from error
     except Exception as error:
         why = escape_unprintable(str(error)[:200])
         raise DataError(f"{place} is no image that is read ({why}): save it again") from error
