@@ -55,6 +55,7 @@ NOT_RUN = {
     "clients",
     "overheard doctor my_app*": "reads or runs an app: tests/doctor reads and runs some",
     "overheard review my_app*": "reads an app: tests/cli/review reads one",
+    "overheard review jobs/digits": "reads a job of NVFlare: tests/doctor/source reads one",
     "overheard init --from-recording recording*": "needs a recording of another framework: "
     "tests/cli/test_init.py makes one",
     "overheard truth recording *": "needs a table of the owners: tests/cli/truth has some",
