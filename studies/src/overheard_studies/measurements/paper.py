@@ -20,6 +20,7 @@ from overheard_studies.measurements.from_sums.federations import label_shares_fr
 from overheard_studies.measurements.from_sums.nulls import sums_nulls
 from overheard_studies.measurements.interval_coverage import label_share_intervals
 from overheard_studies.measurements.membership_worlds import membership_worlds
+from overheard_studies.measurements.record_sums import records_from_sums
 from overheard_studies.measurements.shift_alarms import shift_alarms
 from overheard_studies.measurements.shift_sets import shift_sets
 from overheard_studies.measurements.sources import source_inference
@@ -51,6 +52,7 @@ PAPER = Paper(
         label_share_doubts(),
         label_share_intervals(),
         label_shares_from_sums(),
+        records_from_sums(),
         sums_curves(),
         sums_defenses(),
         sums_nulls(),
