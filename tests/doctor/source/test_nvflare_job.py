@@ -107,6 +107,9 @@ def test_the_folder_above_jobs_is_named(tmp_path: Path) -> None:
         ('a = "x # y"  # z', {"a": "x # y"}),
         ("a = python3 -u x.py", {"a": "python3 -u x.py"}),
         ('a = """two\nlines"""', {"a": "two\nlines"}),
+        ("a.b = 1, a.c.d = 2", {"a": {"b": 1, "c": {"d": 2}}}),
+        ("a { b = 1 }\na.c = 2", {"a": {"b": 1, "c": 2}}),
+        ('"a.b" = "\\u0041\\n"', {"a.b": "A\n"}),
         ("", {}),
     ],
 )
@@ -123,6 +126,15 @@ def test_reads_settings_in_hocon(text: str, value: object) -> None:
         ("a = 1 }", "is not read"),
         ("a", "without a value"),
         ('a = "x', "is not read"),
+        # Pyhocon puts these together, so that a job would show other settings than it has.
+        ("a = 1\na = 2", "line 2: 'a', which is given twice"),
+        ("a = 1\na.b = 2", "line 2: 'a.b', which is given twice"),
+        ("a += 1", "in place of a name"),
+        ('a = ["x" "y"]', "beside a value"),
+        ('a = "x" b = "y"', "beside a value"),
+        ("a = {b = 1} {c = 2}", "beside a value"),
+        ("a" + ".a" * 60 + " = 1", "nested too deeply"),
+        ("a = [" + "b\n" * 200_000, "has more than 200000 words"),
     ],
 )
 def test_refuses_what_reads_other_files_and_damage(text: str, told: str) -> None:

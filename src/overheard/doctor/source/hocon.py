@@ -1,11 +1,16 @@
 """Reads the settings of an NVFlare job in HOCON, without what could read other files.
 
 Objects, lists, comments, and values with or without quotes are read, as NVFlare's own templates
-have them. Includes and references are refused: an include reads another file or address.
+have them. Includes and references are refused: an include reads another file or address. What
+pyhocon, with which NVFlare reads settings, would put together is refused too, as a job could
+otherwise show other settings than it runs with: names that are given twice, +=, and values side
+by side.
 """
 
+import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from overheard.core.errors import PlanError
 from overheard.disk.limits import SMALL_FILE, check_json
@@ -13,16 +18,16 @@ from overheard.disk.limits import SMALL_FILE, check_json
 MAX_DEPTH = 50
 """The most objects and lists that lie in each other."""
 
+MAX_TOKENS = 200_000
+"""The most words and signs of a document; each takes about 100 bytes while it is read."""
+
+# No part gives anything back once it matched, so that the time is linear in the length.
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t\r]+|(?:#|//)[^\n]*)|(?P<line>[\n,])|(?P<sign>[{}\[\]=:])"
-    r'|(?P<raw>"""(?:[^"]|"(?!""))*""")|(?P<quoted>"(?:[^"\\\n]|\\.)*")'
-    r'|(?P<plain>[^\s{}\[\]=:,#"$](?:(?!//)[^\n{}\[\]=:,#"$])*)'
+    r"(?P<blank>[ \t\r]++|(?:#|//)[^\n]*+)|(?P<line>[\n,])|(?P<sign>[{}\[\]=:])"
+    r'|(?P<raw>"""(?:[^"]|"(?!""))*+""")|(?P<quoted>"(?:[^"\\\n]|\\.)*+")'
+    r'|(?P<plain>[^\s{}\[\]=:,#"$](?:(?!//)[^\n{}\[\]=:,#"$])*+)'
 )
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,3})?", re.ASCII)
-
-_ESCAPED = re.compile(r"\\(.)")
-
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 Value = object
 
@@ -38,7 +43,10 @@ def parse_hocon(text: str, place: str) -> dict[str, Value]:
 
     """
     check_json(text.encode(), place, PlanError, part=SMALL_FILE // 16)
-    parser = _Parser(list(_tokens(text, place)), place)
+    tokens = list(islice(_tokens(text, place), MAX_TOKENS + 1))
+    if len(tokens) > MAX_TOKENS:
+        raise PlanError(f"{place}: has more than {MAX_TOKENS} words and signs: shorten it")
+    parser = _Parser(tokens, place)
     parser.skip_lines()
     is_braced = parser.peek() == ("sign", "{")
     value = parser.value(0) if is_braced else parser.members(0, end="")
@@ -85,6 +93,12 @@ class _Parser:
         while self.peek()[0] == "line":
             self._at += 1
 
+    def end_value(self, end: str) -> None:
+        """Check that a comma, a line or the end of the object or list follows a value."""
+        kind, text = self.peek()
+        if kind not in ("line", "") and (kind, text) != ("sign", end):
+            raise self.error(f"{text[:20]!r} beside a value")
+
     def value(self, depth: int) -> Value:
         """Read an object, a list or a plain value."""
         if depth > MAX_DEPTH:
@@ -96,7 +110,7 @@ class _Parser:
         if (kind, text) == ("sign", "["):
             return self._items(depth + 1)
         if kind == "quoted":
-            return _unquote(text)
+            return self._unquoted(text)
         if kind == "raw":
             return text[3:-3]
         if kind == "plain":
@@ -122,16 +136,39 @@ class _Parser:
                 return found
             if kind not in ("plain", "quoted"):
                 raise self.error(f"{text[:20]!r} in place of a name")
-            name = _unquote(text) if kind == "quoted" else text.strip()
+            name = self._unquoted(text) if kind == "quoted" else text.strip()
             if kind == "plain" and (name.split() or [""])[0] == "include":
                 raise self.error("an include, which names another file,")
+            inner, last = self._place_of(name, found, depth, is_path=kind == "plain")
             self._at += 1
             if self.peek() in (("sign", "="), ("sign", ":")):
                 self._at += 1
                 self.skip_lines()
             elif self.peek() != ("sign", "{"):
                 raise self.error(f"{name[:20]!r} without a value")
-            found[name] = self.value(depth)
+            inner[last] = self.value(depth)
+            self.end_value(end)
+
+    def _place_of(
+        self, name: str, found: dict[str, Value], depth: int, *, is_path: bool
+    ) -> tuple[dict[str, Value], str]:
+        """Return the object in which a name stands, and its name there.
+
+        A name without quotes is a path: with a.b = 1, the object a has the member b.
+        """
+        *above, last = [one.strip() for one in name.split(".")] if is_path else [name]
+        if depth + len(above) > MAX_DEPTH:
+            raise self.error("an object that is nested too deeply")
+        for part in above:
+            inner = found.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise self.error(f"{name[:20]!r}, which is given twice,")
+            found = inner
+        if last in found:
+            raise self.error(f"{name[:20]!r}, which is given twice,")
+        if is_path and (last.endswith("+") or not all((*above, last))):
+            raise self.error(f"{name[:20]!r} in place of a name")
+        return found, last
 
     def _items(self, depth: int) -> list[Value]:
         found = list[Value]()
@@ -141,10 +178,14 @@ class _Parser:
                 self._at += 1
                 return found
             found.append(self.value(depth))
+            self.end_value("]")
 
-
-def _unquote(text: str) -> str:
-    return _ESCAPED.sub(lambda one: _ESCAPES.get(one[1], one[1]), text[1:-1])
+    def _unquoted(self, text: str) -> str:
+        try:
+            # Texts in quotes are those of JSON.
+            return str(json.loads(text, strict=False))
+        except ValueError as error:
+            raise self.error(f"{text[:20]!r}") from error
 
 
 def _plain(text: str) -> Value:
