@@ -85,16 +85,16 @@ def _reference(model: JobPart | None, files: tuple[SourceFile, ...]) -> str | No
 
 def _notes(job: NvflareJob, networks: tuple[str, ...]) -> Iterator[str]:
     """Yield what a job states that a plan does not take over by itself."""
-    workflows = ", ".join(one.name for one in job.workflows) or "no workflow that is read"
+    workflows = ", ".join(one.shown for one in job.workflows) or "no workflow that is read"
     clients = "" if job.min_clients is None else f", {job.min_clients} clients or more"
     rounds = "" if job.rounds is None else f", {job.rounds[0]} rounds ({job.rounds[1]})"
     algorithm = f" ({job.algorithm})" if job.algorithm not in ("", workflows) else ""
     yield f"The job {job.name!r} states: {workflows}{algorithm}{clients}{rounds}"
     for one in job.filters:
-        if CLIENT in one.place and one.what == "results":
+        if one.is_at(CLIENT) and one.what == "results":
             tasks = ", ".join(one.tasks) or "no task"
             yield (
-                f"Clients change what they send by the filter {one.name} on {tasks}. If the "
+                f"Clients change what they send by the filter {one.shown} on {tasks}. If the "
                 "recording does not state it, give it to the recorder by defenses_of "
                 "(docs/nvflare.md), so that attacks know it"
             )

@@ -1,5 +1,6 @@
 """NVFlare jobs are read as NVFlare writes them, and nothing of them runs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,41 @@ def test_no_app_is_read_from_outside(tmp_path: Path, name: str) -> None:
     (tmp_path / "job" / "meta.json").write_text(META.replace("app_server", "linked"))
     (tmp_path / "job" / "linked").symlink_to(outside / "app_server")
     assert read_nvflare_job(tmp_path / "job").unread == ("linked was not read: it is a link",)
+
+
+def test_what_nvflare_may_read_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    more = (
+        "app_server/config/config_fed_server.yml",
+        "app_site/config/a/config_fed_client.json",
+    )
+    job = read_nvflare_job(written(tmp_path, **dict.fromkeys(more, "{}")))
+    assert [one.partition(" was not read: there are several")[0] for one in job.unread] == [
+        *more
+    ]
+    assert job.rounds is not None
+    assert job.filters != ()
+
+
+def test_an_app_that_is_not_there_is_named(tmp_path: Path) -> None:
+    job = read_nvflare_job(written(tmp_path, **{"meta.json": META.replace("app_site", "app")}))
+    assert job.unread == ("the app app was not read: there is no such folder",)
+
+
+def test_a_class_of_the_job_passes_for_none_of_nvflare(tmp_path: Path) -> None:
+    texts = {name: re.sub(r"nvflare\.\w+\.\w+\.", "own.", text) for name, text in FILES.items()}
+    server = texts["app_server/config/config_fed_server.conf"].replace(", num_rounds = 7", "")
+    texts["app_server/config/config_fed_server.conf"] = server
+    job = read_nvflare_job(written(tmp_path, **texts))
+    assert job.workflows[0].shown == "own.scatter_and_gather.ScatterAndGather"
+    assert (job.algorithm, job.rounds) == ("", None)
+    assert job.filters[0].shown == "own.svt_privacy.SVTPrivacy"
+
+
+def test_the_side_of_a_filter_is_that_of_its_file(tmp_path: Path) -> None:
+    meta = META.replace("app_site", "config_fed_server.x")
+    place = "config_fed_server.x/config/config_fed_client.json"
+    (one,) = read_nvflare_job(written(tmp_path, **{"meta.json": meta, place: CLIENT})).filters
+    assert (one.is_at("config_fed_client"), one.is_at("config_fed_server")) == (True, False)
 
 
 def test_the_folder_above_jobs_is_named(tmp_path: Path) -> None:

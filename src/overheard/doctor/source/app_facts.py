@@ -9,7 +9,6 @@ from overheard.doctor.source.code import AppCode
 from overheard.doctor.source.nvflare_job import (
     CLIENT,
     SERVER,
-    WORKFLOWS,
     JobPart,
     NvflareJob,
 )
@@ -89,8 +88,8 @@ def app_facts(app: PrivateApp, job: NvflareJob | None = None) -> tuple[AppFact, 
 
 def _workflows(job: NvflareJob | None) -> Iterator[tuple[str, str]]:
     for one in () if job is None else job.workflows:
-        algorithm = WORKFLOWS.get(one.name, one.name)
-        yield one.name if algorithm == one.name else f"{one.name} ({algorithm})", one.place
+        is_said = one.algorithm in ("", one.name)
+        yield one.shown if is_said else f"{one.shown} ({one.algorithm})", one.place
 
 
 def _rounds_of_job(job: NvflareJob | None) -> AppFact | None:
@@ -106,12 +105,12 @@ def _job_facts(job: NvflareJob) -> Iterator[AppFact]:
     if model is not None:
         yield AppFact("Network", f"{model.path}({_arguments(model)})", (model.place,))
     for side, name in ((CLIENT, "clients"), (SERVER, "the server")):
-        found = [one for one in job.filters if side in one.place]
+        found = [one for one in job.filters if one.is_at(side)]
         yield _named(
             f"Filters at {name}",
             (
                 (
-                    f"{one.name}({_arguments(one)}) on {one.what} of "
+                    f"{one.shown}({_arguments(one)}) on {one.what} of "
                     f"{', '.join(one.tasks) or 'no task'}",
                     one.place,
                 )
@@ -127,7 +126,7 @@ def _arguments(part: JobPart) -> str:
 def _hiding_filters(job: NvflareJob | None) -> Iterator[tuple[str, str]]:
     for one in () if job is None else job.filters:
         if any(part in one.name.lower().replace("_", "") for part in HIDING):
-            yield one.name, one.place
+            yield one.shown, one.place
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -200,7 +199,7 @@ def _privacy(app: PrivateApp, job: NvflareJob | None) -> AppFact:
     return _named(
         "Differential privacy",
         (
-            *((one.name, one.place) for one in filters if one.name in PRIVATE_FILTERS),
+            *((one.shown, one.place) for one in filters if one.name in PRIVATE_FILTERS),
             *(
                 (one.name.rpartition(".")[2], str(app.places(one.node)[0]))
                 for one in app.mechanisms

@@ -1,15 +1,19 @@
 """Reads the folder of an NVFlare job; nothing of it is imported or run."""
 
+import math
 import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import final
 
 from overheard.core.errors import PlanError
+from overheard.disk.folders import walk_folders
+from overheard.disk.limits import SMALL_FILE, refuse_large
 from overheard.disk.reading import parse_json, read_text
 from overheard.doctor.source.hocon import parse_hocon
 
@@ -24,6 +28,12 @@ SERVER, CLIENT = "config_fed_server", "config_fed_client"
 
 MOST_APPS = 200
 """The most apps of a job."""
+
+MOST_FOLDERS = 1000
+"""The most folders in which further settings of an app are looked for."""
+
+LONGEST_TEXT = 2_000
+"""The most letters of a text of the settings that are kept."""
 
 DEFAULT_ROUNDS = 5
 """Rounds of NVFlare 2.9's FedAvg, Scaffold and ScatterAndGather, if a job states none."""
@@ -80,6 +90,25 @@ class JobPart:
         """The name of its class."""
         return self.path.rpartition(".")[2]
 
+    @property
+    def is_of_nvflare(self) -> bool:
+        """Whether its class is one of NVFlare, which also finds its own without a module."""
+        return self.path == self.name or self.path.startswith("nvflare.")
+
+    @property
+    def shown(self) -> str:
+        """The name of its class, with the module unless it is one of NVFlare."""
+        return self.name if self.is_of_nvflare else self.path
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that it runs, as a workflow of NVFlare; "" = unknown."""
+        return WORKFLOWS.get(self.name, "") if self.is_of_nvflare else ""
+
+    def is_at(self, side: str) -> bool:
+        """Return whether it is at the server or at clients: `SERVER` or `CLIENT`."""
+        return self.place.rpartition("/")[2].startswith(f"{side}.")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -114,8 +143,7 @@ class NvflareJob:
     @property
     def algorithm(self) -> str:
         """The algorithm by the first workflow that is known; "" = unknown."""
-        names = [WORKFLOWS.get(one.name, "") for one in self.workflows]
-        return next(filter(None, names), "")
+        return next(filter(None, (one.algorithm for one in self.workflows)), "")
 
     @property
     def rounds(self) -> tuple[int, str] | None:
@@ -123,8 +151,8 @@ class NvflareJob:
         for one in self.workflows:
             value = one.args.get("num_rounds")
             if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31:
-                return value, f"num_rounds of {one.name} in {one.place}"
-            if value is None and WORKFLOWS.get(one.name) in ("FedAvg", "SCAFFOLD"):
+                return value, f"num_rounds of {one.shown} in {one.place}"
+            if value is None and one.algorithm in ("FedAvg", "SCAFFOLD"):
                 return DEFAULT_ROUNDS, f"the default of {one.name}, as {one.place} states none"
         return None
 
@@ -144,7 +172,7 @@ class NvflareJob:
         """Plain values that clients' components and training scripts get, and their places."""
         found = dict[str, tuple[object, str]]()
         for one in (*self.executors, *self.components):
-            if CLIENT not in one.place:
+            if not one.is_at(CLIENT):
                 continue
             script = one.args.get("task_script_args")
             words = _words(script) if isinstance(script, str) else {}
@@ -180,7 +208,7 @@ def read_nvflare_job(folder: Path) -> NvflareJob:
             f"{folder} is no NVFlare job: name the folder with meta.json and its apps{more}"
         )
     reader = _Reader(folder)
-    meta = reader.settings(("meta",), folder)
+    meta = reader.settings("meta", folder)
     deploy = meta.get("deploy_map", {})
     apps = list(deploy) if isinstance(deploy, dict) and deploy else [""]
     if len(apps) > MOST_APPS:
@@ -194,6 +222,8 @@ def read_nvflare_job(folder: Path) -> NvflareJob:
             )
         elif place.is_symlink():
             reader.unread.append(f"{app} was not read: it is a link")
+        elif app and not place.is_dir():
+            reader.unread.append(f"the app {app} was not read: there is no such folder")
         else:
             reader.read_app(place)
     fewest = meta.get("min_clients")
@@ -243,49 +273,68 @@ def _words(arguments: str) -> dict[str, object]:
 
 def _number(text: str) -> object:
     try:
-        return int(text) if text.lstrip("-").isdecimal() else float(text)
+        number = int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
         return text
+    return number if math.isfinite(number) else text
 
 
 class _Reader:
     """Reads the files of a job, and collects what they state."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._size = folder, 0
         self.texts, self.unread = dict[str, str](), list[str]()
         self.workflows, self.components = list[JobPart](), list[JobPart]()
         self.filters, self.executors = list[JobPart](), list[JobPart]()
         self.custom = list[Path]()
 
-    def settings(self, names: tuple[str, ...], place: Path) -> Mapping[str, object]:
-        """Return the settings in the first file of these names; empty if there is none."""
-        for name in names:
-            for suffix in (*SUFFIXES, *UNREAD):
-                path = place / f"{name}{suffix}"
-                # Whatever else has this name, such as a folder, is refused where it is read.
-                if not os.path.lexists(path):
-                    continue
-                relative = path.relative_to(self._folder).as_posix()
-                if suffix in UNREAD:
-                    self.unread.append(f"{relative} was not read: save it as .json")
-                    return NOTHING
-                text = read_text(path, PlanError, inside=self._folder)
-                self.texts[relative] = text
-                found = (
-                    parse_json(text.encode(), str(path), PlanError)
-                    if suffix == ".json"
-                    else parse_hocon(text, str(path))
-                )
-                if not isinstance(found, dict):
-                    raise PlanError(f"{path}: is no object of settings: correct it")
-                return found
-        return NOTHING
+    def settings(self, name: str, place: Path) -> Mapping[str, object]:
+        """Return the settings in the first file of this name; empty if there is none.
+
+        The order is that of NVFlare. It also looks into folders below, so that a file there
+        may come before; files that are left out are told as unread.
+        """
+        # Whatever else has this name, such as a folder, is refused where it is read.
+        names = [f"{name}{suffix}" for suffix in (*SUFFIXES, *UNREAD)]
+        found = [place / one for one in names if os.path.lexists(place / one)]
+        for path in (*found[1:], *self._below(place, names)):
+            relative = path.relative_to(self._folder).as_posix()
+            self.unread.append(
+                f"{relative} was not read: there are several files of this name, of which "
+                "NVFlare reads one. Leave one"
+            )
+        if not found:
+            return NOTHING
+        path = found[0]
+        relative = path.relative_to(self._folder).as_posix()
+        if path.suffix in UNREAD:
+            self.unread.append(f"{relative} was not read: save it as .json")
+            return NOTHING
+        text = read_text(path, PlanError, inside=self._folder)
+        self._size += len(text)
+        refuse_large(f"{self._folder}: its settings", self._size, PlanError, part=SMALL_FILE)
+        self.texts[relative] = text
+        read = (
+            parse_json(text.encode(), str(path), PlanError)
+            if path.suffix == ".json"
+            else parse_hocon(text, str(path))
+        )
+        if not isinstance(read, dict):
+            raise PlanError(f"{path}: is no object of settings: correct it")
+        return read
+
+    def _below(self, place: Path, names: list[str]) -> Iterator[Path]:
+        """Yield files of these names in folders of an app's settings."""
+        if place == self._folder:
+            return
+        for folder, _, files in islice(walk_folders(place), 1, MOST_FOLDERS):
+            yield from (folder / one for one in names if one in files)
 
     def read_app(self, app: Path) -> None:
         """Read the settings of the server and of the clients in an app."""
         for name in (SERVER, CLIENT):
-            config = self.settings((name,), app / "config")
+            config = self.settings(name, app / "config")
             if not config:
                 continue
             place = next(reversed(self.texts))
@@ -360,4 +409,7 @@ def _filled(value: object, values: Mapping[str, object], depth: int) -> object:
     if (whole := _VARIABLE.fullmatch(value)) and whole[1] in values:
         return values[whole[1]]
     # Many names of a long value could make a far longer text.
-    return _VARIABLE.sub(lambda one: str(values.get(one[1], one[0]))[:200], value[:2_000])
+    text = _VARIABLE.sub(
+        lambda one: str(values.get(one[1], one[0]))[:200], value[:LONGEST_TEXT]
+    )
+    return text[:LONGEST_TEXT]
