@@ -56,6 +56,36 @@ def test_wrong_cohorts_name_no_holder() -> None:
     assert chances.max(axis=0).mean() < 0.35
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("records", [5, RECORDS])
+def test_exchanges_tell_wrong_cohorts_however_few_records_are_held(records: int) -> None:
+    fits, weights, _ = drawn(effect=0.9)
+    fits = fits[:, RECORDS - records :]
+    wrong = [
+        odds_of(fits, weights[np.random.default_rng(seed).permutation(ROUNDS)]).cohorts_p
+        for seed in range(1, 5)
+    ]
+    assert odds_of(fits, weights).cohorts_p <= 0.05
+    assert sorted(wrong)[1] > 0.05
+
+
+def test_single_updates_of_one_round_need_no_other_round() -> None:
+    draws = np.random.default_rng(0)
+    holders = np.arange(RECORDS) % CLIENTS
+    fits = draws.normal(size=(CLIENTS, RECORDS))
+    fits[holders, np.arange(RECORDS)] += 3
+    odds = fit_holders(fits, np.ones_like(fits), np.eye(CLIENTS), np.zeros(CLIENTS, int))
+    assert (chances_of(odds).argmax(axis=0) == holders).mean() > 0.8
+    assert odds.cohorts_p == 0
+
+
+def test_sums_that_say_nothing_leave_the_others_as_they_are() -> None:
+    fits, weights, holders = drawn(effect=1.5)
+    fits[: ROUNDS // 2 + 1] = 0.0
+    chances = chances_of(odds_of(fits, weights))[:, :RECORDS]
+    assert (chances.argmax(axis=0) == holders[:RECORDS]).mean() > 0.6
+
+
 def test_scale_and_sums_that_say_nothing_change_no_odds() -> None:
     fits, weights, _ = drawn(effect=0.9)
     scaled = fit_holders(7 * fits, np.full_like(fits, 49.0), weights, np.arange(ROUNDS))

@@ -1,5 +1,6 @@
 """Which client holds a record, from how well sums over varying cohorts fit its gradient."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from typing import final
@@ -7,6 +8,7 @@ from typing import final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 TINY = 1e-9
 
@@ -34,6 +36,13 @@ even odds on tuning seeds."""
 LOG_RANGE = (-12.0, 6.0)
 """Bounds of the logarithm of each variance of the noise."""
 
+EXCHANGES, BLOCK = 39, 8
+"""Number of exchanges of cohorts, each among so many neighbouring sums. In exchanges over the
+whole run, a trend of who takes part would look like evidence."""
+
+INFORMATION = 10.0
+"""Variance of a record's weight over that of its error, in the check of cohorts."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,11 +53,14 @@ class HolderOdds:
         log_ratios: for each client and record, the log-likelihood ratio that the client holds
             the record, against no client.
         nobody: for each record, the probability that no client holds it.
+        cohorts_p: p-value of the hypothesis that fits go along with the cohorts no better than
+            with cohorts exchanged among neighbouring sums; 0 = too few sums to exchange any.
 
     """
 
     log_ratios: Float[np.ndarray, "clients records"]
     nobody: Float[np.ndarray, " records"]
+    cohorts_p: float
 
 
 def fit_holders(
@@ -71,9 +83,11 @@ def fit_holders(
     with the record's strength (`POWER`). The factor m differs between records. Noise has the
     scale of the record, so z follows Student's distribution (`DEGREES`). The mean and variance
     of m, and the share of records of no client, are fitted to all records without their names
-    (EM: Dempster et al. 1977). Where fits do not go along with who took part, the effect is
-    small, and clients are about as likely as each other. But a record that no client holds may
-    be so like a record of one that it looks held.
+    (EM: Dempster et al. 1977). A record that no client holds may be so like a record of one
+    that it looks held.
+
+    Where cohorts are wrong, all records of one client would name the same wrong client, which
+    may be the right one by chance. `HolderOdds.cohorts_p` tells it: who names clients needs it.
 
     Args:
         fit: how well each sum fits the gradient of each record.
@@ -84,7 +98,8 @@ def fit_holders(
     """
     strength = strength.clip(min=TINY * max(float(strength.max()), TINY))
     scores = fit / np.sqrt(strength)
-    spread = float(np.median(np.abs(scores)))
+    sizes = np.abs(scores[scores != 0])  # A sum that says nothing has fits of 0.
+    spread = float(np.median(sizes)) if len(sizes) else 1.0
     scores = scores / max(spread, TINY)  # so that no variance has a unit
     relative = (strength / strength.mean()) ** (POWER / 2)
     took_part = weights / np.mean(weights[weights > 0])
@@ -96,7 +111,60 @@ def fit_holders(
         effect = whitening[:, sums] @ (relative[sums] * column[sums, None])
         products[number] = (effect * noise).sum(axis=0)
         squares[number] = (effect**2).sum(axis=0)
-    return _fit_effect(products, squares + TINY, (noise**2).sum(axis=0), len(fit))
+    odds = _fit_effect(products, squares + TINY, (noise**2).sum(axis=0), len(fit))
+    return HolderOdds(*odds, _p_of_cohorts(scores, took_part, rounds))
+
+
+def _p_of_cohorts(
+    scores: Float[np.ndarray, "sums records"],
+    took_part: Float[np.ndarray, "sums clients"],
+    rounds: Int[np.ndarray, " sums"],
+) -> float:
+    """Return the p-value of the cohorts among exchanges of neighbouring ones.
+
+    The statistic is the evidence that some client holds a record, summed over the records. It
+    has no parameter that is fitted to the cohorts. Single updates name their client, and are
+    left out. Of fewer than `BLOCK` sums there are too few exchanges, and p is 0.
+    """
+    is_sum = (took_part > 0).sum(axis=1) > 1
+    scores, took_part, rounds = scores[is_sum], took_part[is_sum], rounds[is_sum]
+    sums, records = scores.shape
+    if sums < BLOCK:
+        return 0.0
+    parts = [np.eye(sums), np.ones((sums, sums)), _alike(rounds)]
+    total = _fit_covariance(scores @ scores.T / records, parts, (0.7, 0.1, 0.2))
+    whitening = np.linalg.inv(np.linalg.cholesky(total))
+    noise = whitening @ scores
+    noise /= np.sqrt((noise**2).mean(axis=0)).clip(min=TINY)
+    draws = np.random.default_rng(0)
+    blocks = np.array_split(np.arange(sums), sums // BLOCK)
+    true, at_least = _evidence(whitening @ took_part, noise), 1
+    for _ in range(EXCHANGES):
+        order = np.concatenate([draws.permutation(one) for one in blocks])
+        at_least += _evidence(whitening @ took_part[order], noise) >= true - TINY * abs(true)
+    return at_least / (1 + EXCHANGES)
+
+
+def _evidence(
+    effects: Float[np.ndarray, "sums clients"], noise: Float[np.ndarray, "sums records"]
+) -> float:
+    """Return the log of the evidence that some client holds a record, summed over records.
+
+    The weight of a record is unknown, with a variance of `INFORMATION` times its error
+    (a Zellner prior), and even odds of no client.
+    """
+    lengths = np.linalg.norm(effects, axis=0).clip(min=TINY)
+    fits = ((effects / lengths).T @ noise).clip(min=0)  # (clients, records)
+    ratios = fits**2 / 2 * INFORMATION / (1 + INFORMATION) - log(1 + INFORMATION) / 2
+    of_any = logsumexp(ratios, axis=0) - log(len(ratios))
+    return float(np.logaddexp(of_any, 0).sum())
+
+
+def _alike(rounds: Int[np.ndarray, " sums"]) -> Float[np.ndarray, "sums sums"]:
+    """Return how much of what fades is the same in two sums."""
+    alike: Float[np.ndarray, "sums sums"]
+    alike = np.exp(-np.abs(np.subtract.outer(rounds, rounds)) / MEMORY)
+    return alike
 
 
 def _whitening(
@@ -106,10 +174,32 @@ def _whitening(
 ) -> Float[np.ndarray, "sums sums"]:
     """Return the inverse root of the covariance of noise, by its five parts."""
     sums, records = scores.shape
-    alike = np.exp(-np.abs(np.subtract.outer(rounds, rounds)) / MEMORY)
-    shared = took_part @ took_part.T
-    parts = np.stack([np.eye(sums), shared, np.ones((sums, sums)), alike, alike * shared])
-    moments = scores @ scores.T / records
+    alike, shared = _alike(rounds), took_part @ took_part.T
+    clients = float((took_part**2).sum()) / sums
+    of_client = 0.1 / max(1.0, clients)
+    total = _fit_covariance(
+        scores @ scores.T / records,
+        [np.eye(sums), shared, np.ones((sums, sums)), alike, alike * shared],
+        (0.5, of_client, 0.1, 0.2, of_client),
+    )
+    whitening: Float[np.ndarray, "sums sums"] = np.linalg.inv(np.linalg.cholesky(total))
+    return whitening
+
+
+def _fit_covariance(
+    moments: Float[np.ndarray, "sums sums"],
+    of_parts: Sequence[Float[np.ndarray, "sums sums"]],
+    shares: Sequence[float],
+) -> Float[np.ndarray, "sums sums"]:
+    """Return the sum of parts with the variances of the largest normal likelihood.
+
+    Args:
+        moments: mean products of the scores of two sums.
+        of_parts: the covariance of each part, of variance 1.
+        shares: the variances to start from, in units of the mean square of scores.
+
+    """
+    parts, size = np.stack(of_parts), float(np.trace(moments)) / len(moments)
 
     def unlikely(logs: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus twice the mean log likelihood, and its gradient."""
@@ -120,16 +210,11 @@ def _whitening(
         value = np.linalg.slogdet(total)[1] + (inverse * moments).sum()
         return float(value), variances * (parts * slope).sum(axis=(1, 2))
 
-    size = float(np.trace(moments)) / sums
-    clients = float((took_part**2).sum()) / sums
-    of_client = 0.1 / max(1.0, clients)
-    start = np.log(np.array([0.5, of_client, 0.1, 0.2, of_client]) * max(size, TINY))
-    found = minimize(
-        unlikely, start.clip(*LOG_RANGE), jac=True, method="L-BFGS-B", bounds=[LOG_RANGE] * 5
-    )
-    total = np.tensordot(np.exp(found.x), parts, 1)
-    whitening: Float[np.ndarray, "sums sums"] = np.linalg.inv(np.linalg.cholesky(total))
-    return whitening
+    start = np.log(np.array(shares) * max(size, TINY)).clip(*LOG_RANGE)
+    bounds = [LOG_RANGE] * len(parts)
+    found = minimize(unlikely, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    total: Float[np.ndarray, "sums sums"] = np.tensordot(np.exp(found.x), parts, 1)
+    return total
 
 
 def _fit_effect(
@@ -137,8 +222,10 @@ def _fit_effect(
     squares: Float[np.ndarray, "clients records"],
     noise: Float[np.ndarray, " records"],
     sums: int,
-) -> HolderOdds:
-    """Return the odds under the effect that fits all records.
+) -> tuple[Float[np.ndarray, "clients records"], Float[np.ndarray, " records"]]:
+    """Return log-likelihood ratios and the probability of no client, as in `HolderOdds`.
+
+    The effect is that which fits all records.
 
     Args:
         products: of the whitened effect of each client and the whitened scores.
@@ -163,7 +250,7 @@ def _fit_effect(
         factor = variance * (products + mean / (spread + TINY))
         spread = float((weights * (factor - mean) ** 2 + held * variance).sum()) / count
     ratios, _ = _log_ratios(products, squares, noise, sums, mean, spread)
-    return HolderOdds(ratios, _posterior(ratios, outside, clients)[0])
+    return ratios, _posterior(ratios, outside, clients)[0]
 
 
 def _log_ratios(

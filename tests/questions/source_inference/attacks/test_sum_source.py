@@ -56,6 +56,28 @@ def test_sums_of_pairs_name_the_holders() -> None:
     assert claim.examples == (RECORDS_OF_CLIENT,) * len(RUN.targets)
 
 
+@pytest.mark.slow
+def test_wrong_cohorts_tell_no_client_from_another() -> None:
+    right, wrong = PAIRS * 3, (*PAIRS[3:], *PAIRS[:2], *PAIRS, *PAIRS[::-1], PAIRS[2])
+    assert right_share(claim_of(sums(right))) > 0.6
+    assert sorted(right) == sorted(wrong) != right
+    renamed = iter(wrong)
+    messages = tuple(
+        replace(
+            one,
+            body=replace(
+                one.body, cohort=frozenset(RUN.targets[place] for place in next(renamed))
+            ),
+        )
+        if isinstance(one.body, Aggregate)
+        else one
+        for one in sums(right).messages
+    )
+    claim = claim_of(Transcript(messages).seen_by(SERVER))
+    spread = claim.probabilities[:, :-1].amax(1) - claim.probabilities[:, :-1].amin(1)
+    assert float(spread.max()) < 1e-6
+
+
 def test_records_of_clients_that_are_not_asked_about_are_of_no_target() -> None:
     view = sums(PAIRS)
     every, some = claim_of(view), claim_of(view, RUN.targets[:2])

@@ -19,6 +19,9 @@ from overheard.questions.source_inference.claim import RecordSources
 from overheard.questions.source_inference.estimators.observed_rounds import make_claim
 from overheard.simulation.sum_holders import find_record_holders
 
+LARGEST_P = 0.05
+"""Largest p-value of the cohorts among exchanged ones at which they are believed."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,9 @@ class SumSource(Attack[RecordSources]):
     (`participation.record_holders`). Where single updates can be read, each is a sum of one
     client.
 
-    Who took part is taken as the recording says. If that is wrong, fits go along with no
-    client, and clients are more nearly as likely as each other.
+    Who took part is taken as the recording says. If fits go along with the cohorts no better
+    than with those of neighbouring sums, that may be wrong, and clients are as likely as each
+    other.
 
     Args:
         most_rounds: at most this many rounds are read, evenly spaced.
@@ -73,6 +77,8 @@ class SumSource(Attack[RecordSources]):
         found = find_record_holders(view, targets, knowledge, self.most_rounds, self.name)
         places = [found.sums.clients.index(target) for target in targets]
         ratios = torch.from_numpy(found.odds.log_ratios)
+        if found.odds.cohorts_p > LARGEST_P:
+            ratios = torch.zeros_like(ratios)
         # A record of a client that is not asked about is one of no target.
         among_targets = ratios.softmax(0)[places].sum(0)
         held = (1 - torch.from_numpy(found.odds.nobody)) * among_targets
