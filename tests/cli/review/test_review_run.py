@@ -1,6 +1,7 @@
 """A review with a run says what code runs, asks, runs it once, and shows the recording."""
 
 import json
+import py_compile
 from pathlib import Path
 
 import pytest
@@ -74,10 +75,20 @@ def test_a_run_is_recorded_and_the_page_says_what_it_shows(
     app, page = written(tmp_path / "app"), tmp_path / "review.html"
     (app / ".git").mkdir()
     (app / ".git" / "HEAD").write_text("a" * 40 + "\n")
+    # Python takes such a file for the code of its source, and never compares the two.
+    server = app / "tiny" / "server.py"
+    server.write_text("open('pwned', 'w')\n" + SERVER)
+    py_compile.compile(
+        str(server), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    server.write_text(SERVER)
     said = overheard("review", app, "--out", page, "--run", "--yes", "--clients", 3, "--json")
     assert said.code == 0, said
     found = json.loads(said.out)
-    assert f"SHA-256 of its Python files and pyproject.toml: {found['sha256']}" in said.err
+    assert (
+        f"SHA-256 of pyproject.toml and the Python files that were read: {found['sha256']}"
+        in said.err
+    )
     assert f"commit {'a' * 40}" in said.err
     assert "server tiny.server:app, client tiny.client:app, 3 clients" in said.err
     run = found["run"]
@@ -90,6 +101,8 @@ def test_a_run_is_recorded_and_the_page_says_what_it_shows(
     text = page.read_text()
     assert "What a simulated run shows" in text
     assert "<b>loss" not in text
+    assert (app / "ran").exists()
+    assert not (app / "pwned").exists()
     # Another run does not mix with it.
     again = overheard("review", app, "--out", page, "--run", "--yes")
     assert_user_error(again, "has a recording already")
@@ -104,6 +117,18 @@ def test_a_run_that_takes_too_long_is_ended(overheard: Command, tmp_path: Path) 
     assert not page.exists()
 
 
+@pytest.mark.slow
+def test_a_run_in_which_no_client_trains_shows_nothing(
+    overheard: Command, tmp_path: Path
+) -> None:
+    client = CLIENT.replace("    number =", "    raise ValueError('no data')\n    number =")
+    app = written(tmp_path / "app", **{"tiny/client.py": client})
+    page = tmp_path / "review.html"
+    said = overheard("review", app, "--out", page, "--run", "--yes", "--clients", 2)
+    assert_user_error(said, "each client that was asked to train", "no data (client.py, line")
+    assert not page.exists()
+
+
 def test_nothing_runs_that_nobody_agreed_to(
     overheard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +137,7 @@ def test_nothing_runs_that_nobody_agreed_to(
     said = overheard("review", app, "--out", tmp_path / "page.html", "--run")
     assert said.code == 2
     assert "add --yes if you trust it" in said.err
-    assert "it can read and write your files and use the network" in said.err
+    assert "it can read and write your files, read your environment variables" in said.err
     refused = overheard(
         "review", app, "--out", tmp_path / "page.html", "--run", "--yes", "--no-code"
     )
@@ -133,6 +158,13 @@ def test_options_of_a_run_need_it(overheard: Command, tmp_path: Path) -> None:
         (
             {"pyproject.toml": PYPROJECT.replace("tiny.server:app", "../x.py")},
             "'module:name': correct it",
+        ),
+        (
+            {
+                "pyproject.toml": PYPROJECT
+                + "[tool.flwr.federations.local.options]\nnum-supernodes = 1000000000\n"
+            },
+            "states 1000000000 nodes (num-supernodes), and 1 to 10000 can be simulated",
         ),
     ],
 )

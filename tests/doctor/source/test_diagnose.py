@@ -6,6 +6,7 @@ import pytest
 
 from overheard.core.errors import PlanError
 from overheard.doctor.source.diagnose import diagnose_source, source_rules
+from overheard.doctor.source.files import read_app_files
 
 PRIVATE = "from opacus import PrivacyEngine\nengine = PrivacyEngine()\n"
 
@@ -17,6 +18,14 @@ def test_an_app_without_differential_privacy_is_told_so(tmp_path: Path) -> None:
     assert not found.passed
     assert not found.unseen
     assert found.notes[0].startswith("No differential privacy found: nothing in 1 file")
+
+
+def test_compiled_modules_are_told(tmp_path: Path) -> None:
+    for name in ("client.py", "core.so", "late.pyc", "__pycache__/client.cpython-311.pyc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    told = ("core.so, late.pyc cannot be read: compiled code",)
+    assert read_app_files(tmp_path).unread == told
 
 
 def test_code_is_not_run(tmp_path: Path) -> None:

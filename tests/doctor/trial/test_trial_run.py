@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import PlanError
+from overheard.doctor.source.files import digest_files, read_app_files
 from overheard.doctor.trial.child import run_app
 from overheard.doctor.trial.request import TrialRequest
 from overheard.doctor.trial.trial_run import commit_of
@@ -53,3 +54,18 @@ def test_code_that_changed_meanwhile_is_not_run(tmp_path: Path) -> None:
         run_app(request)
     assert (os.getcwd(), sys.path) == before
     assert not (tmp_path / "ran").exists()
+
+
+def test_no_component_from_elsewhere_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "client.py").write_text("app = None\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "path_hooks", [*sys.path_hooks])
+    digest = digest_files(read_app_files(tmp_path))
+    request = TrialRequest(
+        tmp_path, digest, "json.tool:main", "client:app", {}, 2, tmp_path / "recording"
+    )
+    with pytest.raises(PlanError, match=r"json\.tool:main is also installed, in .*json, and"):
+        run_app(request)

@@ -46,7 +46,7 @@ RecordingOption = Annotated[
 def review(
     app: Annotated[
         Path,
-        typer.Argument(help="The folder of an app, or its .py file. It is not run."),
+        typer.Argument(help="The folder of an app, or its .py file. It is read."),
     ],
     out: Annotated[
         Path,

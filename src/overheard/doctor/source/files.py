@@ -26,6 +26,9 @@ LEFT_OUT = re.compile(
 )
 """Folders without the code of an app."""
 
+COMPILED = (".pyc", ".so", ".pyd")
+"""Modules without a source; compiled sources lie in `__pycache__`, which is left out."""
+
 TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py|setup\.py")
 
 
@@ -134,7 +137,8 @@ def digest_files(files: AppFiles) -> str:
 
 
 def _source_paths(folder: Path, unread: list[str]) -> Iterator[Path]:
-    """Yield the Python files in a folder; links to folders are told as unread."""
+    """Yield the Python files in a folder; links and compiled modules are told as unread."""
+    compiled = list[str]()
     for number, (place, folders, names) in enumerate(walk_folders(folder)):
         if number == MOST_FILES:
             raise PlanError(
@@ -148,6 +152,11 @@ def _source_paths(folder: Path, unread: list[str]) -> Iterator[Path]:
             elif (place / name).is_symlink() and (place / name).is_dir():
                 relative = (place / name).relative_to(folder)
                 unread.append(f"{relative} was not read: it is a link to a folder")
+            elif name.endswith(COMPILED):
+                compiled.append((place / name).relative_to(folder).as_posix())
+    if compiled:
+        more = f" and {len(compiled) - 3} more" if len(compiled) > 3 else ""
+        unread.append(f"{', '.join(sorted(compiled)[:3])}{more} cannot be read: compiled code")
 
 
 def _parse(text: str, relative: Path, own: str, inside: set[str]) -> AppFile:

@@ -5,11 +5,13 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any, final
 
+from overheard.core.custom_code.failure import describe_failure
 from overheard.recorders.flower_api import (
     Context,
     ErrorCode,
     Grid,
     Message,
+    MessageType,
     RecordDict,
 )
 
@@ -19,7 +21,6 @@ FIRST_NODE = 1_000_003
 """Node ids are large numbers, as in a run of Flower."""
 
 RUN = 1
-
 
 Value = bool | int | float | str
 """A value of a configuration."""
@@ -35,7 +36,9 @@ def context_of(node: int, config: Mapping[str, Value], **node_config: Value) -> 
 class OneProcessGrid(Grid):  # type: ignore[misc, unused-ignore]
     """Hands each message to its client, whose state is kept between messages.
 
-    A client that raises an error answers with the error, as in a run of Flower.
+    A client that raises an error answers with the error, as in a run of Flower. `trained` is
+    the number of answers to messages that ask for training, and `failure` the first error in
+    place of one.
 
     Args:
         client_app: the app of the clients, which is called with a message and a context.
@@ -50,6 +53,7 @@ class OneProcessGrid(Grid):  # type: ignore[misc, unused-ignore]
     ) -> None:
         """Make the contexts of all clients."""
         self._app = client_app
+        self.trained, self.failure = 0, ""
         self._numbers = count(1)
         self._replies = dict[str, Message]()
         self._contexts = {
@@ -110,10 +114,15 @@ class OneProcessGrid(Grid):  # type: ignore[misc, unused-ignore]
     def _answer(self, message: Message) -> Message:
         from flwr.app import Error
 
+        # An app may add a name after a dot.
+        is_train = message.metadata.message_type.partition(".")[0] == MessageType.TRAIN
         # An app of the user may fail in any way.
         try:
             reply: Message = self._app(message, self._contexts[message.metadata.dst_node_id])
         except Exception as error:
-            code = ErrorCode.CLIENT_APP_RAISED_EXCEPTION
-            return Message(Error(code, f"{type(error).__name__}: {error}"), reply_to=message)
+            code, told = ErrorCode.CLIENT_APP_RAISED_EXCEPTION, describe_failure(error)
+            if is_train:
+                self.failure = self.failure or told
+            return Message(Error(code, told), reply_to=message)
+        self.trained += is_train
         return reply

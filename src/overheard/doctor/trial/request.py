@@ -8,6 +8,9 @@ from typing import final
 CLIENTS = 10
 """Clients of a simulation, if the app states none: as many as Flower takes."""
 
+MOST_CLIENTS = 10_000
+"""The most clients of a simulation."""
+
 
 @final
 @dataclass(frozen=True, slots=True)

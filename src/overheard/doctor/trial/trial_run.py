@@ -19,7 +19,7 @@ from overheard.core.errors import PlanError
 from overheard.disk.reading import parse_toml, read_small_file, read_text
 from overheard.doctor.source.files import AppFiles, digest_files
 from overheard.doctor.trial.child import ERROR_FILE
-from overheard.doctor.trial.request import CLIENTS, TrialRequest
+from overheard.doctor.trial.request import CLIENTS, MOST_CLIENTS, TrialRequest
 from overheard.findings.names import make_printable
 
 MOST_SECONDS = 600
@@ -60,7 +60,8 @@ def find_trial(
         clients: number of clients; None = as the app states, or `CLIENTS`.
 
     Raises:
-        PlanError: if code of others is refused, it is no Flower app, or the recording exists.
+        PlanError: if code of others is refused, it is no Flower app, states an odd number of
+            clients, or the recording exists.
 
     """
     if is_code_refused():
@@ -88,9 +89,16 @@ def find_trial(
             raise PlanError(
                 f"{path}: {make_printable(reference[:100])} is no 'module:name': correct it"
             )
-    if manifest_path(transcript_folder(recording)).exists():
+    # One that broke off early has no manifest yet.
+    if transcript_folder(recording).exists():
         raise PlanError(
             f"{recording} has a recording already: name another folder by --recording"
+        )
+    number = clients or files.nodes or CLIENTS
+    if not 0 < number <= MOST_CLIENTS:
+        raise PlanError(
+            f"{path}: states {number} nodes (num-supernodes), and 1 to {MOST_CLIENTS} can be "
+            "simulated: give a number by --clients"
         )
     config = {
         name: value
@@ -103,7 +111,7 @@ def find_trial(
         server,
         client,
         config,
-        clients or files.nodes or CLIENTS,
+        number,
         recording.resolve(),
         commit_of(folder.resolve()),
     )
@@ -119,9 +127,10 @@ def describe_trial(request: TrialRequest, seconds: int) -> str:
     return make_printable(
         f"Runs the code of {request.folder} as you: server {request.server}, client "
         f"{request.client}, {request.clients} clients one after the other, for {seconds} s at "
-        f"most. SHA-256 of its Python files and pyproject.toml: {request.digest}, {commit}. It "
-        "runs in a process of its own that nothing confines: it can read and write your files "
-        "and use the network. Run only code that you trust."
+        "most. SHA-256 of pyproject.toml and the Python files that were read: "
+        f"{request.digest}, {commit}. It runs in a process of its own that nothing confines: "
+        "it can read and write your files, read your environment variables, and use the "
+        "network. Run only code that you trust."
     )
 
 

@@ -19,7 +19,7 @@ VERSION = 1
 
 LIMITS = (
     "Only Python files, pyproject.toml and the settings of an NVFlare job are read, and no "
-    "tests, setup.py, hidden folders, environments or build folders.",
+    "compiled files, tests, setup.py, hidden folders, environments or build folders.",
     "The source was read and not run. What it loads, downloads or computes when it runs is "
     "unknown.",
     "The rules look for known faults of differential privacy. Code can have others: that no "
@@ -31,7 +31,8 @@ LIMITS = (
 
 RAN_ONCE = (
     "The app ran once, in a simulation on this machine, with the data that it has here. With "
-    "other data, settings or clients it may send something else."
+    "other data, settings or clients it may send something else. It ran in the process that "
+    "recorded it, so an app that is made to deceive can change what is shown."
 )
 """What a review with a run cannot tell."""
 
