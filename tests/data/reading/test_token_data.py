@@ -99,6 +99,37 @@ def test_lines_of_json_are_read_by_a_tokenizer_of_the_configuration(tmp_path: Pa
     assert all_rows(source) == [[1, 2]] * 5 + [[2, 1]] * 5
 
 
+def lines_of_json(path: Path, *labels: str) -> Own:
+    path.write_text("".join(f'{{"text": "a", "label": {one}}}\n' for one in labels * 3))
+    return Own(str(path), text="text", token_ids=9, tokenizer=f"{__name__}:words")
+
+
+def test_labels_of_lines_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    source = lines_of_json(tmp_path / "spare.jsonl", *map(str, range(12)))
+    assert source.load(None).task.class_names == tuple(map(str, range(12)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (("0", "1", "null"), "some lines have a 'label' and others none"),
+        (("0", "[1]"), "it has list in place of a label"),
+    ],
+)
+def test_a_label_that_is_missing_or_none_is_told(
+    tmp_path: Path, labels: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(DataError, match=told):
+        lines_of_json(tmp_path / "spare.jsonl", *labels).load(None)
+
+
+def test_a_line_without_a_text_is_told(tmp_path: Path) -> None:
+    source = lines_of_json(tmp_path / "spare.jsonl", "0", "1")
+    (tmp_path / "spare.jsonl").write_text('{"text": null, "label": 0}\n')
+    with pytest.raises(DataError, match="it has NoneType in place of a text"):
+        source.load(None)
+
+
 def test_token_ids_alone_are_for_a_language_model() -> None:
     data = load_tokens(f"{__name__}:ids_alone", TokenSettings(9))
     assert data.task.kind == "language_modeling"

@@ -25,7 +25,7 @@ from overheard.data.listed_records import MEMBER, OWNER
 from overheard.data.reading.arrays import list_arrays, read_array
 from overheard.data.reading.arrow_folder import read_arrow_folder
 from overheard.data.reading.formats.leaf import is_leaf
-from overheard.data.reading.table_names import read_names_of_column
+from overheard.data.reading.table_names import name_order, read_names_of_column
 from overheard.data.reading.text_table import read_text_table
 from overheard.data.reading.token_rows import (
     IDS,
@@ -35,7 +35,7 @@ from overheard.data.reading.token_rows import (
     dataset_of_texts,
     whole_numbers,
 )
-from overheard.disk.reading import parse_json, read_small_file
+from overheard.disk.reading import parse_json, read_json_text, read_small_file
 
 PAIRS = "token_type_ids"
 """How tokenizers of Hugging Face name which of two texts a token is of."""
@@ -353,15 +353,16 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> R
             f"{path}: name what makes token ids of its texts (--text COLUMN --tokenizer "
             "package.module:function)"
         )
-    content = read_small_file(path, DataError)
+    # Its lines are parsed one by one, and all of their values are kept.
+    content = read_json_text(path, DataError)
     try:
         rows = [
             parse_json(line, f"{path}, line {number}", DataError)
             for number, line in enumerate(content.splitlines(), 1)
             if line.strip()
         ]
-        ids = _encode([str(row[text]) for row in rows], settings)
-        labels = [row.get(label) for row in rows]
+        ids = _encode([_text_of(row[text]) for row in rows], settings)
+        labels = [_label_cell(row.get(label)) for row in rows]
         name = next((one for one in (OWNER, MEMBER) if rows and one in rows[0]), None)
         owners = () if name is None else (name, [_owner_cell(row[name]) for row in rows])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -369,11 +370,30 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> R
             f"{path}: each line must be an object of JSON with {text!r} "
             f"({describe_failure(error)}): correct it, or name the texts by --text"
         ) from error
-    if None in labels:
+    if not any(labels):
         return ReadTexts(ids, None, owners=owners)
-    names = tuple(sorted(set(map(str, labels))))
+    if "" in labels:
+        raise DataError(
+            f"{path}: some lines have a {label!r} and others none: add what is missing, or "
+            "leave it out of all lines for a language model"
+        )
+    texts = tuple({*labels})
+    names = tuple(sorted(texts, key=name_order(texts)))
     places = {name: place for place, name in enumerate(names)}
-    return ReadTexts(ids, [places[str(one)] for one in labels], names, owners=owners)
+    return ReadTexts(ids, [places[one] for one in labels], names, owners=owners)
+
+
+def _text_of(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"it has {type(value).__name__} in place of a text")
+    return value
+
+
+def _label_cell(value: object) -> str:
+    """Return a label of JSON as the cell of a table; null is none."""
+    if value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"it has {type(value).__name__} in place of a label")
+    return "" if value is None else str(value)
 
 
 def _owner_cell(value: object) -> str:
