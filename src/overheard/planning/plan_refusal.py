@@ -45,7 +45,7 @@ def say_what_is_missing(
     if not facts.is_model_known:
         asked.append(
             "the network, if the recording does not state it (--model package.module:Class, "
-            "or --flower FOLDER)"
+            "--flower FOLDER or --nvflare FOLDER)"
         )
     head = f": give {', and '.join(asked)}. " if asked else ". "
     if not has_list and not facts.is_head_at_home:

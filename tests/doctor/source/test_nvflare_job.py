@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import PlanError
+from overheard.doctor.source.diagnose import diagnose_source
 from overheard.doctor.source.hocon import parse_hocon
 from overheard.doctor.source.nvflare_job import read_nvflare_job
 
@@ -119,6 +120,11 @@ def test_a_class_of_the_job_passes_for_none_of_nvflare(tmp_path: Path) -> None:
     assert job.workflows[0].shown == "own.scatter_and_gather.ScatterAndGather"
     assert (job.algorithm, job.rounds) == ("", None)
     assert job.filters[0].shown == "own.svt_privacy.SVTPrivacy"
+
+
+def test_a_filter_that_adds_noise_is_not_denied(tmp_path: Path) -> None:
+    (told,) = diagnose_source(written(tmp_path)).notes
+    assert "name SVTPrivacy (app_site/config/config_fed_client.json), to add noise" in told
 
 
 def test_the_side_of_a_filter_is_that_of_its_file(tmp_path: Path) -> None:

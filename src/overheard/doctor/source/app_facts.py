@@ -8,6 +8,7 @@ from typing import final
 from overheard.doctor.source.code import AppCode
 from overheard.doctor.source.nvflare_job import (
     CLIENT,
+    PRIVATE_FILTERS,
     SERVER,
     JobPart,
     NvflareJob,
@@ -38,9 +39,6 @@ HIDING = ("secagg", "secureaggregation", "homomorphic", "modelencrypt")
 
 In lower case and without underscores; the last one is of NVFlare's HEModelEncryptor.
 """
-
-PRIVATE_FILTERS = ("SVTPrivacy", "GaussianPrivacy")
-"""Filters of NVFlare jobs that add noise in the name of differential privacy."""
 
 UNKNOWN = "not found in the source"
 

@@ -162,6 +162,7 @@ class AppCode:
         self.config = files.config
         self.unread = files.unread
         self.nodes = files.nodes
+        self.job = files.job
         self._functions = dict[ast.AST, Function]()
         self._local = dict[tuple[ast.AST, str], Function]()
         self._by_name = dict[str, Function]()

@@ -14,6 +14,7 @@ from overheard.doctor.criticism import (
 )
 from overheard.doctor.source.code import AppCode, Place
 from overheard.doctor.source.files import read_app_files
+from overheard.doctor.source.nvflare_job import PRIVATE_FILTERS
 from overheard.doctor.source.privacy import Kind, PrivateApp
 from overheard.doctor.source.rule import CodeFault, SourceRule
 
@@ -82,6 +83,15 @@ def diagnose_app(app: PrivateApp) -> Diagnosis:
 
 
 def _no_privacy(app: PrivateApp) -> str:
+    filters = () if app.code.job is None else app.code.job.filters
+    noisy = {one.shown: one.place for one in filters if one.name in PRIVATE_FILTERS}
+    if noisy:
+        named = ", ".join(f"{name} ({place})" for name, place in noisy.items())
+        return (
+            f"The job's settings name {named}, to add noise for differential privacy. These "
+            "rules judge source code, and no settings: record a run, and give its recording to "
+            "`overheard doctor`."
+        )
     count = len(app.code.files)
     files = f"{count} {'file' if count == 1 else 'files'}"
     truncated = [site for site in app.code.calls if site.last == "PercentilePrivacy"]

@@ -58,6 +58,9 @@ WORKFLOWS: Mapping[str, str] = MappingProxyType(
 )
 """Workflows of NVFlare by the algorithm that they run."""
 
+PRIVATE_FILTERS = ("SVTPrivacy", "GaussianPrivacy")
+"""Filters of jobs that add noise in the name of differential privacy."""
+
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 _VARIABLE = re.compile(r"\{([A-Za-z_]\w{0,99})\}", re.ASCII)
