@@ -30,8 +30,16 @@ def test_noise_as_large_as_the_spread_leaves_half_of_the_variance():
 def test_no_noise_leaves_no_error_and_much_noise_all_of_it():
     little, much = (stated_noise(4, 0.5, noise) for noise in (0.05, 50.0))
     assert predict_error(little, ALONE).of_guess < 0.15
-    # The median of a skewed prior is a little nearer than its mean.
-    assert 0.9 < predict_error(much, ALONE).of_guess < 1.05
+    assert 0.95 < predict_error(much, ALONE).of_guess < 1.05
+
+
+def test_clients_that_never_took_part_have_the_error_of_the_guess():
+    noise = stated_noise(4, 0.5, 0.5)
+    seen = predict_error(noise, ALONE)
+    # One of four clients, in as many rounds of its own: not the median of all four.
+    some = predict_error(noise, ALONE[:1])
+    assert some.guess == seen.guess
+    assert some.error == pytest.approx((seen.error + 3 * seen.guess) / 4)
 
 
 def test_a_client_that_is_never_alone_stays_hidden_among_its_group():

@@ -70,20 +70,21 @@ def cohorts(
     \b
       random cohorts   each round draws its clients anew (the baseline)
       fair cohorts     whoever took part least often is next
-      batches          groups that always take part together
+      batches          groups that always take part together; their sizes divide
+                       the cohort, so a cohort of a prime number has none
       fixed groups     one group a round, in turn
 
     Of each, the first table has the resolution (the share of a single client
-    that the sums reveal, 0 to 1; the mean and the largest), the smallest group
-    whose sum can be had, in how many rounds a client takes part, after which
-    round all have, and the longest wait of a client. Groups that always take
-    part together hide their clients from each other, but the server learns
-    each group as a whole, and who is in it.
+    that the sums reveal, 0 to 1; the mean and the largest of the clients that
+    take part), the smallest group whose sum can be had, in how many rounds a
+    client takes part, after which round all have, and the longest wait of a
+    client. Groups that always take part together hide their clients from each
+    other, but the server learns each group as a whole, and who is in it.
 
     The second table predicts the error of an attack on label shares, as a
-    share of that of a guess: 1 means that nothing is learnt. With a plan, two
-    of its federations are simulated to measure how noisy updates are. Without
-    one, the noise is stated.
+    share of that of a guess: about 1 means that nothing is learnt. With a plan,
+    two of its federations are simulated to measure how noisy updates are.
+    Without one, the noise is stated.
 
     \b
     Examples:

@@ -32,7 +32,8 @@ GENERAL = (
     "The attacker knows who took part in each round, reads all sums, and has auxiliary "
     "examples, the model and the recipe.",
     "The error of a guess is that of the mean shares of all clients, which the attacker is "
-    "taken to know. A client that never took part has that error.",
+    "taken to know. A client that never took part has that error, and all others have that of "
+    "the median one of them.",
     "On MNIST, measured errors were 0.9 to 1.5 times the predicted ones, from as many rounds "
     "as clients on: docs/label-shares.md has the table.",
 )
@@ -47,7 +48,8 @@ class ProposedSchedule:
         name: such as "batches of 5".
         description: how cohorts are drawn, in a sentence.
         cost: in rounds.
-        resolution: mean over clients of the share of a client's variance that sums reveal.
+        resolution: mean over the clients that take part of the share of a client's variance
+            that sums reveal.
         largest_resolution: the same of the client that they reveal most of.
         group_at_least: no smaller group of clients can be separated from the others.
         group_at_most: size of the smallest group that was found.

@@ -132,7 +132,8 @@ def predict_error(
     """Predict the error of label shares after the rounds of a schedule.
 
     1. Each direction of shares is a linear problem of all clients. Gaussian theory gives how
-       noisily the sums show one client, with all others as uncertain as their prior.
+       noisily the sums show the median client that took part, with all others as uncertain as
+       their prior.
     2. Clients are drawn from the prior, and observed with that noise. The median of their
        posterior, over other clients of the prior, has an error.
     3. Posteriors of shares, which are 0 or more, are narrower than Gaussian ones. So both steps
@@ -143,7 +144,8 @@ def predict_error(
 
     Args:
         noise: what a sum says of its clients.
-        took_part: of the rounds that are read; a client that never took part stays unknown.
+        took_part: of the rounds that are read. A client that never took part stays unknown, so
+            it has the error of the guess; all others have that of the median one.
         seed: of the clients that are drawn.
 
     """
@@ -155,12 +157,14 @@ def predict_error(
     channel = _Channel(prior, (prior - mean) @ inverse, true, (true - mean) @ inverse, draws)
     places = np.arange(len(took_part))
     gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
-    members = took_part.astype(np.float64)
+    is_seen = took_part.any(axis=0)
+    members = took_part[:, is_seen].astype(np.float64)
     covariance = noise.covariance(members)
     alone = _noise_of_client(members, gains, covariance, np.ones(gains.shape[1]))
     spread = _gaussian_spread(channel.remaining(alone), alone)
     error = channel.error(_noise_of_client(members, gains, covariance, spread))
-    return PredictedError(len(took_part), error, float(np.abs(true - mean).sum(1).mean()))
+    guess, seen = float(np.abs(true - mean).sum(1).mean()), float(is_seen.mean())
+    return PredictedError(len(took_part), seen * error + (1 - seen) * guess, guess)
 
 
 def _noise_of_client(
