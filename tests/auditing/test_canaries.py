@@ -15,6 +15,7 @@ from overheard.archive.truth import truth_path, write_truth
 from overheard.auditing.canaries import DrawnCanaries, draw_canaries
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import partition_for_plan, partitions_of_seed
+from overheard.auditing.recording import check_recording
 from overheard.core.errors import OutputError, PlanError, TranscriptError
 from overheard.core.facts import Facts
 from overheard.core.parties import SERVER, Party, client
@@ -173,6 +174,27 @@ def test_an_external_recording_has_the_bound_of_the_simulation(
     assert (line.lower_bound.level, simulated.lower_bound.level) == (0.05, 0.025)
     assert line.lower_bound.epsilon > simulated.lower_bound.epsilon
     assert line.lower_bound.method == "curve"
+
+
+def test_the_truth_may_name_clients_as_the_app_does(
+    ran: AuditedCanaries, tmp_path: Path
+) -> None:
+    copy = external_copy(ran, "little", tmp_path / "run")
+    inputs = inputs_for(PLAN)
+    expected = check_recording(PLAN, inputs, copy).open_run().truth.truth
+    stated = json.loads(truth_path(copy).read_text())
+    for key in ("members", "offered"):
+        stated[key] = {f"client/{5 + n}": stated[key][f"client/{n}"] for n in range(3)}
+    truth_path(copy).write_text(json.dumps(stated))
+    with pytest.raises(TranscriptError, match="names client/5, client/6, client/7"):
+        check_recording(PLAN, inputs, copy).open_run()
+    names = {f"client/{n}": str(5 + n) for n in range(3)}
+    (copy / "node_names.json").write_text(json.dumps(names))
+    found = check_recording(PLAN, inputs, copy).open_run().truth.truth
+    assert expected is not None
+    assert found is not None
+    for kind in (RecordOwners, OfferedCanaries):
+        assert found.facts.need(kind) == expected.facts.need(kind)
 
 
 def test_detects_that_a_recording_lacks_its_stated_noise(

@@ -59,6 +59,9 @@ NOT_RUN = {
     "overheard init --from-recording recording*": "needs a recording of another framework: "
     "tests/cli/test_init.py makes one",
     "overheard truth recording *": "needs a table of the owners: tests/cli/truth has some",
+    "overheard canaries --flower *": "needs an app: tests/cli/canaries has one",
+    "overheard audit canaries/plan.toml *": "needs a recording of the app with these canaries: "
+    "tests/auditing/test_canaries.py audits one",
     "overheard reproduce *": "takes minutes with --quick and hours without",
     "overheard verify audits/march --expect 5f2c...": "the digest is a placeholder: "
     "tests/cli/test_evidence.py takes a true one",

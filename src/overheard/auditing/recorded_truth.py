@@ -82,7 +82,8 @@ def read_recorded_truth(
         if listed is None:
             return None
         return _with_listed(GroundTruth(Facts()), listed, truth_path(recording), parties)
-    truth, path = read_truth(recording, true_fact_kinds()), truth_path(recording)
+    path = truth_path(recording)
+    truth = _with_owners_by_name(read_truth(recording, true_fact_kinds()), parties, recording)
     stated = truth.facts.get(LabelCounts) or LabelCounts({})
     counts = _counts_of_senders(stated, transcript)
     if stated.counts:
@@ -144,6 +145,20 @@ def _with_listed(
             f"that {path.with_name(NAMES_FILE)} gives them"
         )
     return truth.having(RecordOwners(members))
+
+
+def _with_owners_by_name(
+    truth: GroundTruth, parties: Collection[Party], recording: Path
+) -> GroundTruth:
+    """Return the truth with canaries of clients that it names as the app does."""
+    owners, offered = truth.facts.get(RecordOwners), truth.facts.get(OfferedCanaries)
+    if owners is not None:
+        members = _with_recorded_names(owners.members, parties, recording)
+        truth = truth.having(replace(owners, members=members))
+    if offered is not None:
+        named = _with_recorded_names(offered.offered, parties, recording)
+        truth = truth.having(replace(offered, offered=named))
+    return truth
 
 
 def _with_recorded_names(

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from overheard.cli.canaries.command import canaries
 from overheard.cli.cohorts.command import cohorts
 from overheard.cli.doctor.command import doctor
 from overheard.cli.evidence import evidence, verify
@@ -417,56 +418,6 @@ def import_command(
 
 
 @app.command()
-def canaries(
-    plan: Annotated[
-        Path, typer.Argument(help="The plan (TOML) that will audit the recording.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="Output folder for the files.")],
-    data: DataOption = None,
-    _no_code: NoCodeOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Draw canaries to insert into a run before it is recorded.
-
-    Each canary is offered to one client, and a fair coin gives it or holds it
-    out. An audit of the recording then measures how well attacks separate the
-    two groups, which gives a lower bound on epsilon. The plan sets the numbers
-    and how epsilon is bounded: do not change it later. Each client adds
-    its file (x, y) to its training data. After the run, put truth.json beside
-    the transcript, with the client names of the transcript.
-
-    \b
-    In the plan:
-      [data]
-      clients = 3
-      candidates = { members = 50, outsiders = 200, canaries = "mislabelled" }
-
-    \b
-    Examples:
-      overheard canaries plan.toml --out canaries
-      overheard audit plan.toml --transcript recordings/march
-
-    """  # noqa: D301 - a backspace tells click to keep the lines
-    from overheard.auditing.canaries import draw_canaries
-    from overheard.auditing.inputs import Resources
-    from overheard.cli.plan_code import print_code
-    from overheard.plans.plan import read_plan
-
-    audit_plan = read_plan(plan)
-    print_code(audit_plan, Console(stderr=True, quiet=quiet))
-    drawn = draw_canaries(audit_plan, out, resources=Resources(data))
-    if quiet:
-        return
-    console = Console(highlight=False)
-    for party, file in drawn.files.items():
-        console.print(
-            escaped_text(f"{party}: {drawn.counts[party]} canaries, {file}"), soft_wrap=True
-        )
-    console.print(escaped_text(f"held out: {drawn.held_out} canaries"))
-    console.print(Text(f"Ground truth: {out / 'truth.json'}", style="bold"), soft_wrap=True)
-
-
-@app.command()
 def show(
     folder: Annotated[
         Path, typer.Argument(help="Folder of the run, which contains transcript/.")
@@ -501,6 +452,7 @@ def show(
         Console().print(Text(f"{intact} weight files are intact."))
 
 
+app.command()(canaries)
 app.command()(check)
 app.command()(cohorts)
 app.command()(doctor)

@@ -329,15 +329,28 @@ def _fit_of_data(audit_inputs: AuditInputs, recording: Path) -> DataFit:
     return check_data(checked, checked.open_run().observed.transcript)
 
 
+def own_data(request: FirstPlanRequest) -> OwnData | None:
+    """Return the data that the user names, read as the request says; None = none are named.
+
+    Raises:
+        PlanError: if a setting of --read is none of the source, or texts lack a tokenizer.
+
+    """
+    if request.data is None:
+        return None
+    own = OwnData(request.data, request.label)
+    if request.data.endswith(TABLE_SUFFIXES):
+        recording = request.recording
+        kind = "classification" if recording is None else recording.task_kind
+        own = replace(own, user=request.user, task=kind)
+    own = with_tokens(own, request.shown, request.text, request.tokenizer, request.app)
+    return _with_settings(own, request.read) if request.read else own
+
+
 def _data_source(request: FirstPlanRequest) -> DataSource:
-    recording = request.recording
-    if request.data is not None:
-        own = OwnData(request.data, request.label)
-        if request.data.endswith(TABLE_SUFFIXES):
-            kind = "classification" if recording is None else recording.task_kind
-            own = replace(own, user=request.user, task=kind)
-        own = with_tokens(own, request.shown, request.text, request.tokenizer, request.app)
-        return _with_settings(own, request.read) if request.read else own
+    recording, own = request.recording, own_data(request)
+    if own is not None:
+        return own
     if recording is None:
         return Digits()
     task = recording.manifest.task
@@ -353,7 +366,7 @@ def _data_source(request: FirstPlanRequest) -> DataSource:
     return NoExamples(task.class_names, task.shape, task.vocabulary, task.kind)
 
 
-def _with_settings(source: OwnData, lines: tuple[str, ...]) -> DataSource:
+def _with_settings(source: OwnData, lines: tuple[str, ...]) -> OwnData:
     """Return the source with more settings, each a line of TOML.
 
     Raises:
@@ -370,7 +383,9 @@ def _with_settings(source: OwnData, lines: tuple[str, ...]) -> DataSource:
     kept = {key: value for key, value in plugin_table(source).items() if key not in given}
     settings = (f"{key} = {toml_value(value)}" for key, value in kept.items())
     text = "\n".join(("[source]", *settings, *lines))
-    return parse_table(DataPlan, text, "--read", "data source").source
+    read = parse_table(DataPlan, text, "--read", "data source").source
+    assert isinstance(read, OwnData)
+    return read
 
 
 def _guess_shape(

@@ -12,6 +12,7 @@ from typing import final
 
 from overheard.core.custom_code.builder_arguments import Argument
 from overheard.core.errors import PlanError
+from overheard.data.partition.schedule import MAX_CLIENTS
 from overheard.disk.folders import walk_folders
 from overheard.disk.limits import SOURCE_FILES, refuse_large
 from overheard.disk.reading import parse_python, parse_toml, read_text
@@ -52,6 +53,7 @@ class FlowerApp:
         encoders: references to functions whose names say that they tokenise texts.
         config_place: where its configuration stands, in words.
         notes: sentences on what else it states.
+        nodes: how many nodes it simulates by its pyproject.toml; None = not stated there.
 
     """
 
@@ -63,6 +65,7 @@ class FlowerApp:
     encoders: tuple[str, ...] = ()
     config_place: str = "pyproject.toml of the Flower app"
     notes: tuple[str, ...] = ()
+    nodes: int | None = None
 
     def models(self) -> tuple[Own, ...]:
         """Return the networks as models of a plan, with their arguments."""
@@ -114,7 +117,26 @@ def read_flower_app(folder: Path) -> FlowerApp:
         folder,
         MappingProxyType({one: given for one, given in (builders | encoders).items() if given}),
         tuple(encoders),
+        nodes=_nodes(content["tool"]["flwr"].get("federations")),
     )
+
+
+def _nodes(federations: object) -> int | None:
+    """Return the number of nodes of the federation that `flwr run` takes by default.
+
+    If none is the default, it is that of the only one.
+    """
+    if not isinstance(federations, dict):
+        return None
+    named = {name: one for name, one in federations.items() if isinstance(one, dict)}
+    default = federations.get("default")
+    if not isinstance(default, str) and len(named) == 1:
+        (default,) = named
+    options = named.get(str(default), {}).get("options")
+    count = options.get("num-supernodes") if isinstance(options, dict) else None
+    if isinstance(count, bool) or not isinstance(count, int):
+        return None
+    return count if 0 < count <= MAX_CLIENTS else None
 
 
 def _package(component: str) -> str:

@@ -1,0 +1,1 @@
+"""Plans of canaries, before a run is recorded."""
