@@ -100,7 +100,8 @@ UPDATES: Final = Need(
     lambda view, target, knowledge: bool(view.rounds_with_updates(target)),
 )
 SUMS: Final = Need(
-    "updates of the target, or sums that name it and whose broadcasts can be read",
+    "updates of the target, or sums that name it and whose broadcasts can be read: who took "
+    "part in a round must be known",
     _is_in_sum,
 )
 DISTILLED: Final = Need(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from overheard.core.attack import check_needs
 from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Aggregate, Broadcast, Message, Update
@@ -96,8 +97,10 @@ def test_cohorts_that_are_all_wrong_fit_no_better_than_others() -> None:
     assert found.exchange_p > 0.05
 
 
-def view_of(cohorts: list[list[int]], *observers: Party, total: int | None = 20) -> View:
-    """Return what the observers see of a run in which each client adds its number."""
+def transcript_of(
+    cohorts: list[list[int]], *announced_to: Party, total: int | None = 20
+) -> Transcript:
+    """Return a run in which each client adds its number; sums are read by the server too."""
     messages = []
     for number, cohort in enumerate(cohorts):
         members = frozenset(map(client, cohort))
@@ -108,8 +111,13 @@ def view_of(cohorts: list[list[int]], *observers: Party, total: int | None = 20)
             delta = {"w": torch.tensor([float(one)])}
             messages.append(Message(number, client(one), frozenset(), Update(delta, 10)))
         body = Aggregate({"w": mean}, members, total)
-        messages.append(Message(number, COHORT, SERVER_ALONE, body))
-    return Transcript(tuple(messages)).seen_by(SERVER, *observers)
+        messages.append(Message(number, COHORT, SERVER_ALONE.union(announced_to), body))
+    return Transcript(tuple(messages))
+
+
+def view_of(cohorts: list[list[int]], *observers: Party, total: int | None = 20) -> View:
+    """Return what the server and these observers see of it."""
+    return transcript_of(cohorts, total=total).seen_by(SERVER, *observers)
 
 
 def test_sums_name_their_clients_and_their_sizes_follow() -> None:
@@ -126,6 +134,22 @@ def test_an_observer_subtracts_its_own_update() -> None:
     assert found is not None
     assert found.clients == (client(1), client(2))
     assert [float(delta["w"]) for delta in found.deltas] == pytest.approx([1.0, 1.5, 2.0])
+
+
+def test_a_client_is_refused_where_it_does_not_know_who_took_part() -> None:
+    cohorts, listener = [[0, 1], [1, 2], [0, 2]], client(0)
+    hidden = transcript_of(cohorts).seen_by(listener)
+    assert COHORT not in hidden.senders()
+    assert len(hidden.updates(COHORT)) == 2  # consecutive broadcasts give the sums themselves
+    with pytest.raises(NeedsError, match="who took part in a round must be known"):
+        check_needs(SumShares(), hidden, client(1), Knowledge(CLASSES))
+    with pytest.raises(NeedsError, match="who took part in a round must be known"):
+        SumShares().infer(hidden, (client(1),), Knowledge(CLASSES), Seed(0))
+    announced = find_sums(transcript_of(cohorts, listener).seen_by(listener), 100)
+    assert announced is not None
+    assert announced.clients == (client(1), client(2))
+    assert announced.weights.tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
+    assert [float(delta["w"]) for delta in announced.deltas] == pytest.approx([1.0, 1.5, 2.0])
 
 
 def test_a_trend_of_who_takes_part_is_noticed() -> None:
