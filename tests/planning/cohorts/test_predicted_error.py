@@ -33,6 +33,14 @@ def test_no_noise_leaves_no_error_and_much_noise_all_of_it():
     assert 0.95 < predict_error(much, ALONE).of_guess < 1.05
 
 
+@pytest.mark.parametrize(("classes", "noise", "most"), [(10, 0.05, 0.1), (40, 1.0, 0.8)])
+def test_draws_that_are_far_from_a_client_make_no_error(
+    classes: int, noise: float, most: float
+):
+    # Theory leaves the noise of a client, or half of the variance.
+    assert predict_error(stated_noise(classes, 0.5, noise), ALONE).of_guess < most
+
+
 def test_clients_that_never_took_part_have_the_error_of_the_guess():
     noise = stated_noise(4, 0.5, 0.5)
     seen = predict_error(noise, ALONE)
@@ -91,7 +99,9 @@ def test_federations_that_are_too_large_are_refused():
         propose_cohorts(10, 5, MOST_ROUNDS + 1)
 
 
-@pytest.mark.parametrize("stated", [{"alpha": 0.0}, {"noise": -1.0}, {"classes": 1}])
+@pytest.mark.parametrize(
+    "stated", [{"alpha": 1e-6}, {"noise": -1.0}, {"noise": 1e-9}, {"classes": 1}]
+)
 def test_impossible_assumptions_are_refused(stated: dict[str, float]):
-    with pytest.raises(PlanError, match="above 0"):
+    with pytest.raises(PlanError, match=r"between 0\.001 and 1,000,000"):
         propose_cohorts(10, 5, 4, **stated)  # type: ignore[arg-type]

@@ -45,7 +45,8 @@ def cohorts(
     classes: Annotated[
         int | None,
         typer.Option(
-            "--classes", help=f"Without a plan: number of labels. Default: {CLASSES}."
+            "--classes",
+            help=f"Without a plan: number of labels, at most 100. Default: {CLASSES}.",
         ),
     ] = None,
     noise: Annotated[

@@ -25,6 +25,12 @@ from overheard.planning.cohorts.schedules import (
 MOST_ROUNDS = 2_000
 """Rounds above which nothing is predicted: a matrix has the square of them."""
 
+LEAST, MOST = 0.001, 1e6
+"""Range of alpha and noise: beyond it numbers are lost to rounding."""
+
+MOST_CLASSES = 100
+"""Labels above which a prediction takes minutes."""
+
 PREDICTIONS = 4
 """The error is predicted after all rounds, half of them, a quarter and an eighth."""
 
@@ -106,9 +112,11 @@ def propose_cohorts(
         clients: clients of the federation, 2 to 3,000.
         cohort: clients wanted in a round.
         rounds: number of rounds, 1 to 2,000.
-        alpha: parameter of the Dirichlet distribution of clients' label shares, above 0.
-        classes: number of labels, 2 to 1,000.
-        noise: standard deviation of the noise of a sum over that of a client's shares, above 0.
+        alpha: parameter of the Dirichlet distribution of clients' label shares, 0.001 to a
+            million.
+        classes: number of labels, 2 to 100.
+        noise: standard deviation of the noise of a sum over that of a client's shares, 0.001 to
+            a million.
         seed: of all draws.
 
     Raises:
@@ -116,10 +124,11 @@ def propose_cohorts(
 
     """
     refuse_many(clients, rounds)
-    if not (0 < alpha < np.inf and 0 < noise < np.inf and 2 <= classes <= 1000):
+    if not (LEAST <= alpha <= MOST and LEAST <= noise <= MOST and 2 <= classes <= MOST_CLASSES):
         raise PlanError(
-            "the prediction needs alpha and noise above 0, and 2 to 1,000 classes; got alpha "
-            f"{alpha:g}, noise {noise:g} and {classes:,} classes"
+            f"the prediction needs alpha and noise between {LEAST:g} and {MOST:,.0f}, and 2 to "
+            f"{MOST_CLASSES:,} classes; got alpha {alpha:g}, noise {noise:g} and {classes:,} "
+            "classes"
         )
     schedules = propose_schedules(clients, cohort, rounds, seed)
     return compare_schedules(clients, cohort, schedules, stated_noise(classes, alpha, noise))

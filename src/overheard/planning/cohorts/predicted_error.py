@@ -135,7 +135,8 @@ def predict_error(
        noisily the sums show the median client that took part, with all others as uncertain as
        their prior.
     2. Clients are drawn from the prior, and observed with that noise. The median of their
-       posterior, over other clients of the prior, has an error.
+       posterior, over other clients of the prior, has an error; the linear estimate another.
+       The smaller one counts.
     3. Posteriors of shares, which are 0 or more, are narrower than Gaussian ones. So both steps
        are done again with all others as uncertain as the first pass left them.
 
@@ -154,7 +155,15 @@ def predict_error(
     true = draws.dirichlet(noise.prior, TEST_DRAWS)
     mean = noise.prior / noise.prior.sum()
     inverse = np.linalg.pinv(noise.directions).T
-    channel = _Channel(prior, (prior - mean) @ inverse, true, (true - mean) @ inverse, draws)
+    channel = _Channel(
+        prior,
+        (prior - mean) @ inverse,
+        true,
+        (true - mean) @ inverse,
+        draws,
+        mean,
+        noise.directions,
+    )
     places = np.arange(len(took_part))
     gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
     is_seen = took_part.any(axis=0)
@@ -203,6 +212,8 @@ class _Channel:
     true_shares: Float[np.ndarray, "clients classes"]
     true: Float[np.ndarray, "clients directions"]
     draws: np.random.Generator
+    mean: Float[np.ndarray, " classes"]
+    directions: Float[np.ndarray, "classes directions"]
 
     def remaining(
         self, noise: Float[np.ndarray, " directions"]
@@ -213,7 +224,8 @@ class _Channel:
             for rows, weights in self._posteriors(noise)
         ]
         mean: Float[np.ndarray, " directions"] = np.concatenate(squares).mean(axis=0)
-        return mean
+        least: Float[np.ndarray, " directions"] = np.minimum(mean, noise / (1 + noise))
+        return least
 
     def error(self, noise: Float[np.ndarray, " directions"]) -> float:
         """Return the mean L1 error of posterior medians, scaled to sum to 1."""
@@ -227,13 +239,31 @@ class _Channel:
                 claimed[:, label] = self.prior_shares[middle, label]
             claimed /= claimed.sum(axis=1, keepdims=True)
             errors.append(np.abs(claimed - self.true_shares[rows]).sum(axis=1))
-        return float(np.concatenate(errors).mean())
+        return min(float(np.concatenate(errors).mean()), self._linear_error(noise))
+
+    def _linear_error(self, noise: Float[np.ndarray, " directions"]) -> float:
+        """Return the mean L1 error of the best linear estimates, made shares.
+
+        Few draws of the prior are near a client that is seen with little noise, or that has
+        many labels, so claims from draws have an error that no attack has.
+        """
+        claimed = self.mean + (self._seen(noise) / (1 + noise)) @ self.directions.T
+        claimed = claimed.clip(min=0)
+        claimed /= claimed.sum(axis=1, keepdims=True)
+        return float(np.abs(claimed - self.true_shares).sum(axis=1).mean())
+
+    def _seen(
+        self, noise: Float[np.ndarray, " directions"]
+    ) -> Float[np.ndarray, "clients directions"]:
+        drawn: Float[np.ndarray, "clients directions"]
+        drawn = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
+        return drawn
 
     def _posteriors(
         self, noise: Float[np.ndarray, " directions"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "batch draws"]]]:
         """Yield clients and the weights of the draws in their posteriors, batch by batch."""
-        seen = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
+        seen = self._seen(noise)
         length = (self.prior**2 / noise).sum(axis=1) / 2
         for start in range(0, len(seen), BATCH):
             rows = slice(start, start + BATCH)
