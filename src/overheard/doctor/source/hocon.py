@@ -7,13 +7,13 @@ otherwise show other settings than it runs with: names that are given twice, +=,
 by side.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
 
 from overheard.core.errors import PlanError
 from overheard.disk.limits import SMALL_FILE, check_json
+from overheard.disk.reading import parse_json
 
 MAX_DEPTH = 50
 """The most objects and lists that lie in each other."""
@@ -110,7 +110,7 @@ class _Parser:
         if (kind, text) == ("sign", "["):
             return self._items(depth + 1)
         if kind == "quoted":
-            return self._unquoted(text)
+            return self._unquoted(text, self._at - 1)
         if kind == "raw":
             return text[3:-3]
         if kind == "plain":
@@ -136,7 +136,7 @@ class _Parser:
                 return found
             if kind not in ("plain", "quoted"):
                 raise self.error(f"{text[:20]!r} in place of a name")
-            name = self._unquoted(text) if kind == "quoted" else text.strip()
+            name = self._unquoted(text, self._at) if kind == "quoted" else text.strip()
             if kind == "plain" and (name.split() or [""])[0] == "include":
                 raise self.error("an include, which names another file,")
             inner, last = self._place_of(name, found, depth, is_path=kind == "plain")
@@ -180,12 +180,10 @@ class _Parser:
             found.append(self.value(depth))
             self.end_value("]")
 
-    def _unquoted(self, text: str) -> str:
-        try:
-            # Texts in quotes are those of JSON.
-            return str(json.loads(text, strict=False))
-        except ValueError as error:
-            raise self.error(f"{text[:20]!r}") from error
+    def _unquoted(self, text: str, at: int) -> str:
+        # Texts in quotes are those of JSON.
+        line = self._tokens[at][2]
+        return str(parse_json(text.encode(), f"{self._place}, line {line}", PlanError))
 
 
 def _plain(text: str) -> Value:
