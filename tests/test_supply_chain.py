@@ -37,7 +37,9 @@ def test_the_image_is_named_by_its_digest():
     assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in images)
 
 
-@pytest.mark.parametrize("folder", [".", "studies", "examples/flower", "examples/plugin"])
+@pytest.mark.parametrize(
+    "folder", [".", "studies", "examples/flower", "examples/huggingface", "examples/plugin"]
+)
 def test_each_build_names_exact_versions(folder: str):
     project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
     required = project["build-system"]["requires"]

@@ -1,0 +1,1 @@
+"""A Flower app that fine-tunes a text classifier with LoRA; one line records the run."""
