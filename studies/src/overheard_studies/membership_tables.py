@@ -37,6 +37,9 @@ BLOCK = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end of table -->)", re.DOT
 
 Found = Mapping[str, ReproducedValue]
 
+Tables = Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]]
+"""By name in a page: the folder of the stored values, and the lines of the table."""
+
 WORLDS = {
     "mnist_1_no_defense": "MNIST, 1 epoch",
     "mnist_10_no_defense": "MNIST, 10 epochs",
@@ -70,14 +73,14 @@ ROW_TITLES = {
 
 def main() -> None:
     """Write the page anew."""
-    write_text(PAGE, with_tables(PAGE.read_text("utf-8"), STORED), inside=PAGE.parent)
+    write_text(PAGE, with_tables(PAGE.read_text("utf-8"), STORED, TABLES), inside=PAGE.parent)
 
 
-def with_tables(page: str, stored: Path) -> str:
+def with_tables(page: str, stored: Path, tables: Tables) -> str:
     """Return a page with its tables made from the values in this folder."""
 
     def block(match: re.Match[str]) -> str:
-        study, table = TABLES[match[2]]
+        study, table = tables[match[2]]
         lines = table({one.name: one for one in load_values(stored / study).values})
         return match[1] + "\n".join(lines) + "\n" + match[3]
 
@@ -210,7 +213,7 @@ def _three(found: Found, start: str, row: str = OURS) -> str:
     return " · ".join((_number(auc), *rates))
 
 
-TABLES: Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]] = {
+TABLES: Tables = {
     "mlps": ("overheard-whitened_membership", lambda found: _compared(tuple(MLPS), found)),
     "local_dp": (
         "overheard-whitened_membership",
@@ -228,7 +231,6 @@ TABLES: Mapping[str, tuple[str, Callable[[Found], Iterator[str]]]] = {
     "combined": ("overheard-whitened_grid", _combined),
     "settings": ("overheard-whitened_grid", _settings),
 }
-"""By name in the page: the folder of the stored values, and the lines of the table."""
 
 NOTHING = "–"
 

@@ -1,21 +1,31 @@
 """Cohorts follow their schedule, and those of a null are told wrongly."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.inputs import Resources
+from overheard.core.parties import client
 from overheard.data.datasets.digits import Digits
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.defenses.secure_aggregation import SecureAggregation
+from overheard.federation.federation import Federation
 from overheard.learning.models.logistic import Logistic
 from overheard.participation.participation import Participation, find_participation
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.sum_shares import SumShares
+from overheard_studies.measurements.from_sums.deviations import (
+    announce_cohorts,
+    change_cohorts,
+    renew_records,
+)
 from overheard_studies.measurements.from_sums.nulls import (
     ROUNDS,
     tell_other_cohorts,
@@ -95,3 +105,48 @@ def test_availability_rises_for_some_clients_and_falls_for_others() -> None:
     assert change.max() > 0.3
     assert change.min() < -0.3
     assert took_part.sum(axis=1).min() >= 2
+
+
+@pytest.mark.parametrize("is_exchange", [True, False])
+def test_two_cohorts_are_told_wrongly(recording: Path, is_exchange: bool) -> None:
+    transcript = open_transcript(recording)
+    differ = []
+    for seed in range(8):
+        changed = change_cohorts(transcript, seed, is_exchange=is_exchange)
+        told = find_participation(changed.messages)
+        assert told is not None
+        assert told.took_part.sum(axis=1).tolist() == [2] * 4
+        if is_exchange:
+            assert sorted(told.took_part.tolist()) == sorted(PAIRS.tolist())
+        differ.append(int((told.took_part != PAIRS).any(axis=1).sum()))
+    # An exchange of equal cohorts, or one drawn as it was, changes nothing.
+    assert max(differ) == 2
+
+
+def test_a_client_reads_who_took_part_only_where_it_is_announced(recording: Path) -> None:
+    transcript = open_transcript(recording)
+    assert find_participation(transcript.seen_by(client(0)).messages) is None
+    told = announce_cohorts(transcript).seen_by(client(0))
+    found = find_participation(told.messages, (client(0),))
+    assert found is not None
+    assert found.took_part.tolist() == PAIRS[:, 1:].tolist()
+
+
+def test_a_fifth_of_the_records_of_each_client_is_new_each_round(tmp_path: Path) -> None:
+    rows = list[Sequence[torch.Tensor]]()
+
+    def change(federation: Federation) -> Federation:
+        renewed = renew_records(federation, 0)
+        labels = federation.pool.labels
+        for held in renewed.rows:
+            for one, first in zip(held, federation.rows[0], strict=True):
+                assert set(labels[one].tolist()) <= set(labels[first].tolist())
+        rows.extend(renewed.rows)
+        return renewed
+
+    run_schedule(PLAN, 0, tmp_path / "run", measurement(tmp_path), change=change)
+    for before, after in pairwise(rows):
+        for old, new in zip(before, after, strict=True):
+            assert len(set(new.tolist())) == len(new) == len(old)
+            assert len(set(new.tolist()) - set(old.tolist())) <= 6
+            assert len(set(new.tolist()) & set(old.tolist())) >= 24

@@ -16,6 +16,7 @@ from overheard_studies.measurements.doubts import label_share_doubts
 from overheard_studies.measurements.equal_views import equal_views, mm_aug
 from overheard_studies.measurements.from_sums.curves import sums_curves
 from overheard_studies.measurements.from_sums.defenses import sums_defenses
+from overheard_studies.measurements.from_sums.deviations import sums_deviations
 from overheard_studies.measurements.from_sums.federations import label_shares_from_sums
 from overheard_studies.measurements.from_sums.nulls import sums_nulls
 from overheard_studies.measurements.interval_coverage import label_share_intervals
@@ -55,6 +56,7 @@ PAPER = Paper(
         records_from_sums(),
         sums_curves(),
         sums_defenses(),
+        sums_deviations(),
         sums_nulls(),
         shift(),
         shift_alarms(),
