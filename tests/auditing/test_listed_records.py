@@ -1,10 +1,12 @@
 """Candidate records that the owner of a recording lists, from the file to the verdict."""
 
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from torch import Tensor, nn
 
 from overheard.archive.reader import open_transcript
@@ -12,6 +14,7 @@ from overheard.auditing.inputs import Resources
 from overheard.auditing.judging.record_difference import measure_record_difference
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run import audit
+from overheard.cli.audit_and_report import print_missing_verdicts
 from overheard.core.errors import DataError, PlanError, TranscriptError
 from overheard.core.examples import without_classes
 from overheard.core.messages import Broadcast, Update
@@ -22,8 +25,14 @@ from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.data.datasets.custom import Own
 from overheard.data.listed_records import ListedRecords, members_of_cells
 from overheard.data.partition.data_partition import DataPartition
+from overheard.learning.models.custom import Own as OwnModel
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.plans.data_plan import DataPlan
+from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
+from overheard.questions.membership.attacks.gradient_membership import GradientMembership
+from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -134,6 +143,45 @@ def test_listed_records_are_asked_and_judged_if_they_are_alike(
         assert max(auc.values()) > (0.53 if is_cohort else 0.6)
         assert result.verdict == "leaks" or (is_cohort and result.verdict == "inconclusive")
     assert "tells members from outsiders" in found.subject
+
+
+@pytest.mark.slow
+def test_records_that_differ_get_scores_of_attacks_that_train_nothing(
+    tmp_path: Path,
+) -> None:
+    recording = tmp_path / "recording"
+    given = request(tmp_path, moved=3.0, column="owner")
+    source = Own(
+        str(given.data),
+        task="regression",
+        scale="as_written",
+        candidates=given.candidates,
+    )
+    threat = ThreatPlan(
+        attacks=(LossMembership(), GradientMembership(models=8)), by_round=False
+    )
+    plan = Plan(
+        data=DataPlan(source=source, auxiliary=50),
+        training=TrainingPlan(
+            model=OwnModel(f"{__name__}:Line"), rounds=2, rate=0.03, loss="squared_error"
+        ),
+        threats=(threat,),
+    )
+    checked = check_plan(plan, HERE, recording, with_estimate=False)
+    able = {one.part: one.able_count for one in checked.attacks}
+    assert able == {"loss_membership": CLIENTS, "gradient_membership": 0}
+    said = " ".join(checked.missing_verdicts)
+    assert "Scores are reported without a verdict" in said
+    assert "only claims on the membership of the listed records are checked" in said
+    assert "p-value" not in said
+    printed = StringIO()
+    print_missing_verdicts(plan, recording, Console(file=printed, width=1000), HERE)
+    assert set(printed.getvalue().splitlines()) == set(checked.missing_verdicts)
+    found = audit(plan, tmp_path / "out", recording=recording, resources=HERE)
+    assert {one.cell.attack.partition(",")[0] for one in found.findings} == {"loss_membership"}
+    (why,) = {one.missing for one in found.refusals}
+    assert "no verdict could follow" in why[0]
+    assert "overheard canaries" in why[0]
 
 
 def test_a_list_in_a_table_is_on_the_scale_of_the_data(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from overheard.archive.layout import truth_path
 from overheard.cli.audit_and_report import (
-    NO_TRUTH,
     print_missing_verdicts,
     refuse_empty_audit,
     unmeasured_attacks,
@@ -24,6 +23,7 @@ from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import Cell, ClaimRow, Finding, Refusal
 from overheard.plans.built_in import built_in_plan
 from overheard.plans.plan import parse_plan
+from overheard.plans.planned_verdicts import NO_TRUTH
 from tests.cli.conftest import Command, assert_user_error
 from tests.gate.documents import document, run, summary_row, verdict_row, write_document
 

@@ -176,6 +176,8 @@ def run_attacks(
             all_rounds = CellClaims(
                 attack.cell, {}, refusals, kinds=dict.fromkeys(targets, "contradicted")
             )
+        elif unjudged := run.unjudged(attack.attack):
+            all_rounds = CellClaims(attack.cell, {}, dict.fromkeys(targets, (unjudged,)))
         else:
             all_rounds = cells.claims(attack, rounds, targets)
         yield all_rounds

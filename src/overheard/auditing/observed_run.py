@@ -1,12 +1,20 @@
 """What attacks are given of a run: its messages and prior knowledge, and no ground truth."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from overheard.auditing.inputs import AttackerInputs
 from overheard.auditing.program import RunSpec
+from overheard.core.attack import Attack
+from overheard.core.needs import CANDIDATES
 from overheard.core.transcript import Transcript
 from overheard.findings.audited_recording import AuditedRecording
+
+QUICK_SCORES = (
+    "Draw canaries before the next run (`overheard canaries`). For scores without a verdict, "
+    "take whitened_membership and loss_membership, which train nothing"
+)
+"""What to do about listed records that differ by themselves."""
 
 
 @final
@@ -19,6 +27,8 @@ class ObservedRun:
         transcript: all messages of the run.
         inputs: what the knowledge of all attackers is made from.
         recording: what its check proves, if it was recorded; None = it was simulated.
+        difference: why membership of the listed candidate records cannot be judged, without a
+            full stop; "" = it may be, or none are listed.
 
     """
 
@@ -26,3 +36,18 @@ class ObservedRun:
     transcript: Transcript
     inputs: AttackerInputs
     recording: AuditedRecording | None = None
+    difference: str = ""
+
+    # Any: an attack answers a question of its own.
+    def unjudged(self, attack: Attack[Any]) -> str:
+        """Return what an attack lacks to be worth its time; "" = it may lead to a verdict.
+
+        Scores without a verdict are worth seconds, and not the training of shadow models.
+        """
+        is_quick = attack.training_source() == "none"
+        if not self.difference or is_quick or CANDIDATES not in attack.needs:
+            return ""
+        return (
+            "listed records that are alike, as it trains shadow models for minutes and no "
+            f"verdict could follow: {self.difference}. {QUICK_SCORES}"
+        )

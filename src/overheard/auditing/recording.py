@@ -334,8 +334,10 @@ class CheckedRecording:
         )
         offered = _offered_canaries(truth)
         offered_to = clients_of_canaries(offered, self.partition.candidates)
+        difference = record.record_difference
+        why = "" if difference is None or difference.is_small else difference.sentence()
         return AuditedRun(
-            ObservedRun(spec, transcript, inputs.for_attackers(spec.seed)),
+            ObservedRun(spec, transcript, inputs.for_attackers(spec.seed), difference=why),
             RunTruth(truth),
             replace(record, canary_clients=offered_to),
             warnings=compare_counts(truth, whole) if truth and is_external else (),

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import has_truth
-from overheard.auditing.inputs import Resources
+from overheard.auditing.inputs import Resources, load_data
+from overheard.auditing.judging.record_difference import measure_record_difference
 from overheard.auditing.run import audit
 from overheard.cli.progress import progress_bar
 from overheard.cli.summary.print_summary import AuditSummary
@@ -20,17 +21,17 @@ from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
 from overheard.plans.plan import Plan
-from overheard.plans.planned_verdicts import describe_missing_verdicts
+from overheard.plans.planned_verdicts import (
+    NO_TRUTH,
+    TRUTH_OF_LIST,
+    describe_missing_verdicts,
+    describe_unlike_records,
+)
 from overheard.report.first_page.first_lines import first_lines
 from overheard.report.pictures import PICTURES_FILE
 from overheard.report.refusals import failure_sentences
 from overheard.report.verdict_sentences import false_leak_sentences
 from overheard.report.write import write_report
-
-NO_TRUTH = (
-    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
-    "is possible."
-)
 
 ACCEPT = (
     "\nIf you know that the recording is right nevertheless, state why in the plan: "
@@ -89,21 +90,35 @@ def audit_and_report(
     )
 
 
-def print_missing_verdicts(plan: Plan, recording: Path | None, console: Console) -> None:
+def print_missing_verdicts(
+    plan: Plan, recording: Path | None, console: Console, resources: Resources | None = None
+) -> None:
     """Print a sentence for each verdict that the plan's clients and seeds are too few for.
+
+    So is one on listed records that differ by themselves, which takes seconds to find out.
 
     Args:
         plan: the plan to audit.
         recording: folder of the recorded run; None = a simulation.
         console: where to print.
+        resources: where the data are.
 
     Raises:
+        DataError: if the data cannot be read.
         TranscriptError: if the recording is damaged.
 
     """
     clients = None
+    if recording is not None and plan.data.lists_records:
+        dataset = load_data(plan, resources or Resources())
+        assert dataset.listed is not None
+        difference = measure_record_difference(dataset.listed, dataset.task)
+        if not difference.is_small:
+            text = describe_unlike_records(difference.sentence())
+            console.print(escaped_text(text), soft_wrap=True)
     if recording is not None and not has_truth(recording):
-        console.print(NO_TRUTH, soft_wrap=True)
+        text = TRUTH_OF_LIST if plan.data.lists_records else NO_TRUTH
+        console.print(text, soft_wrap=True)
         return
     if recording is not None:
         parties = open_transcript(recording).parties()

@@ -191,7 +191,8 @@ def audit(
         refuse_plan_without_split(audit_plan)
     if not quiet:
         print_newer_recording(transcript)
-        print_missing_verdicts(audit_plan, transcript, Console(stderr=True))
+        errors = Console(stderr=True)
+        print_missing_verdicts(audit_plan, transcript, errors, resources)
     summary = audit_and_report(audit_plan, folder, resources, transcript, rerun, quiet)
     _print_audit(summary, folder, as_json, quiet)
     log_audit(folder, mlflow, Console(highlight=False, quiet=quiet or as_json))

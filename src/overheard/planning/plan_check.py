@@ -19,11 +19,11 @@ from overheard.planning.planned_sums import describe_planned_sums, describe_reco
 from overheard.planning.recorded_facts import read_checked_recording
 from overheard.plans.description import describe_bound
 from overheard.plans.plan import Plan
-from overheard.plans.planned_verdicts import describe_missing_verdicts
-
-NO_TRUTH = (
-    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
-    "is possible."
+from overheard.plans.planned_verdicts import (
+    NO_TRUTH,
+    TRUTH_OF_LIST,
+    describe_missing_verdicts,
+    describe_unlike_records,
 )
 
 
@@ -134,11 +134,15 @@ def check_plan(
     runs, seen = planned.program.runs, planned.views[0].seen
     fit = DataFit() if checked is None else check_data(checked, seen.transcript)
     if facts is not None and not facts.has_truth:
-        missing_verdicts: tuple[str, ...] = (NO_TRUTH,)
+        missing_verdicts: tuple[str, ...] = (
+            TRUTH_OF_LIST if plan.data.lists_records else NO_TRUTH,
+        )
     else:
         missing_verdicts = describe_missing_verdicts(
             plan, None if facts is None else facts.clients
         )
+    if seen.difference:
+        missing_verdicts = (*missing_verdicts, describe_unlike_records(seen.difference))
     return PlanCheck(
         tuple(dict.fromkeys(run.name for run in runs)),
         len({run.seed for run in runs}),

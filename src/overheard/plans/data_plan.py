@@ -90,6 +90,11 @@ class DataPlan(StrictModel):
         return None if self.split is None else SplitSettings(self.split, self.sizes)
 
     @property
+    def lists_records(self) -> bool:
+        """Whether the owner of a recording lists the candidate records, instead of a draw."""
+        return isinstance(self.source, Own) and self.source.candidates is not None
+
+    @property
     def auxiliary_size(self) -> AuxiliarySize:
         """The number of auxiliary examples."""
         return AuxiliarySize(self.auxiliary_per_class, self.auxiliary)

@@ -34,6 +34,32 @@ MOST_TRIED = 50
 """The largest size that is proposed."""
 
 
+NO_TRUTH = (
+    "The recording has no ground truth (truth.json): claims cannot be checked, and no verdict "
+    "is possible."
+)
+
+TRUTH_OF_LIST = (
+    "The recording has no ground truth (truth.json): only claims on the membership of the "
+    "listed records are checked."
+)
+
+
+def describe_unlike_records(difference: str) -> str:
+    """Return that listed records which differ by themselves get scores and no verdict.
+
+    Args:
+        difference: how far they differ, without a full stop.
+
+    """
+    return (
+        f'Membership of the listed records: the verdict will be "not enough to judge": '
+        f"{difference}. Scores are reported without a verdict, and attacks that train shadow "
+        "models are left out. For a verdict, draw canaries before the next run (`overheard "
+        "canaries`)."
+    )
+
+
 def describe_missing_verdicts(
     plan: Plan, recorded_clients: int | None = None
 ) -> tuple[str, ...]:
@@ -100,7 +126,12 @@ def _has_natural_controls(plan: Plan) -> bool:
 def _exchanges_records(plan: Plan) -> bool:
     split, candidates = plan.data.split, plan.data.candidates
     are_canaries = candidates is not None and candidates.are_canaries
-    return are_canaries or (split is not None and split.draws_labels_at_random)
+    # Listed records may be alike by themselves: their content tells, and no number of a plan.
+    return (
+        are_canaries
+        or plan.data.lists_records
+        or (split is not None and split.draws_labels_at_random)
+    )
 
 
 def _count_observing_clients(threat: ThreatPlan) -> int:
