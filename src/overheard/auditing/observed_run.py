@@ -12,7 +12,7 @@ from overheard.findings.audited_recording import AuditedRecording
 
 QUICK_SCORES = (
     "Draw canaries before the next run (`overheard canaries`). For scores without a verdict, "
-    "take whitened_membership and loss_membership, which train nothing"
+    "take attacks that train no shadow models"
 )
 """What to do about listed records that differ by themselves."""
 

@@ -1,5 +1,6 @@
 """The command that draws canaries before a run, from a plan or from a Flower app."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -101,10 +102,7 @@ def canaries(
         raise UsageError("Give a plan or --flower, not both.")
     if plan is not None:
         of_apps: dict[str, object] = {"--text": text, "--tokenizer": tokenizer}
-        of_apps |= {"--model": model, "--read": read, "--clients": clients}
-        for option, value in of_apps.items():
-            if value is not None:
-                raise UsageError(f"{option} goes with --flower: the plan sets it.")
+        _refuse(of_apps | {"--model": model, "--read": read, "--clients": clients})
         audit_plan = read_plan(plan)
         print_code(audit_plan, Console(stderr=True, quiet=quiet))
         resources = Resources(None if data is None else Path(data))
@@ -138,6 +136,13 @@ def canaries(
         _print_app(found.plan, found.training)
         _print_drawn(drawn, out)
         _print_next_steps(flower, out)
+
+
+def _refuse(of_apps: Mapping[str, object]) -> None:
+    """Refuse options of apps beside a plan."""
+    for option, value in of_apps.items():
+        if value is not None:
+            raise UsageError(f"{option} goes with --flower: the plan sets it.")
 
 
 def _print_app(plan: "Plan", training: "TrainingFacts") -> None:
