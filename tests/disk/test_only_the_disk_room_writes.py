@@ -33,6 +33,7 @@ EXPLAINED = {
     "report/release/released_findings.py: .rename()": "gives a name in findings another one",
     "report/release/safe_texts.py: .rename()": "gives a name in findings another one",
     "learning/workers/worker.py: .tofile()": "writes to a folder of tempfile",
+    "doctor/trial/trial_run.py: open() for writing": "writes to a folder of tempfile",
 }
 """Uses that write nothing to the disk, with the reason."""
 

@@ -2,9 +2,6 @@
 
 import json
 import logging
-import re
-import runpy
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,11 +11,8 @@ pytest.importorskip("flwr", reason="the extra flower is not installed")
 
 from flwr.app import ConfigRecord, Message
 
-from overheard.core.parties import client
-from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.recorders.flower import RecordingGrid
 from overheard.recorders.node_names import NAMES_FILE
-from tests.archive.stored_truth import read_truth
 from tests.recorders.test_flower import (
     NODES,
     START,
@@ -96,26 +90,3 @@ def test_flowers_log_says_where_a_run_is_recorded(
     assert any(f"this run is recorded to {tmp_path}/one-2" in line for line in caplog.messages)
     assert names_of(tmp_path / "one-2") == {"client/11": "a"}
     assert not (tmp_path / "one" / NAMES_FILE).exists()
-
-
-GUIDE = Path(__file__).parents[2] / "docs" / "flower.md"
-
-
-def test_the_script_of_the_guide_writes_the_truth_by_the_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    folder = tmp_path / "recording"
-    record(folder, lambda one: answer(one, **{"partition-id": one.metadata.dst_node_id % 10}))
-    app = tmp_path / "my_app"
-    app.mkdir()
-    (app / "data.py").write_text("def label_counts(partition): return [partition, 2]\n")
-    script = tmp_path / "truth.py"
-    (text,) = re.findall(r"```python\n(# truth\.py.*?)```", GUIDE.read_text(), re.DOTALL)
-    script.write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["truth.py", str(folder)])
-    runpy.run_path(str(script))
-    truth = read_truth(folder)
-    counts = truth.facts.need(LabelCounts)
-    assert counts.counts_of(client(11), [0]).tolist() == [1, 2]
-    assert counts.counts_of(client(15), [0]).tolist() == [5, 2]
