@@ -77,6 +77,7 @@ NEED_CLASSES = frozenset(
         "amortised",
         "base_membership",
         "bias_inversion",
+        "class_geometry",
         "decaf",
         "distilled_labels",
         "ilrg",
