@@ -80,6 +80,8 @@ SOURCE = Path(overheard.__file__).parent
 
 
 MODULES = {
+    "pillow": "PIL",
+    "flwr-datasets": "flwr_datasets",
     "annotated-types": "annotated_types",
     "dp-accounting": "dp_accounting",
     "fpdf2": "fpdf",
