@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,17 +19,18 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
+from overheard.learning.fitting.halves_regression import (
+    HalvesRegression,
+    fit_halves_regression,
+)
 from overheard.learning.initialization import initial_weights
+from overheard.learning.simplex import normalize_rows_to_shares
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientTask, TrainingGroup
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.questions.label_shares.estimators.class_distances import (
     ClassDistances,
     measure_class_distances,
-)
-from overheard.questions.label_shares.estimators.halves_regression import (
-    HalvesRegression,
-    fit_halves_regression,
 )
 from overheard.questions.label_shares.estimators.local_intervals import CalibrationCases
 from overheard.simulation.auxiliary_split import split_auxiliary
@@ -43,6 +45,12 @@ LARGEST_SIZE = 2000
 
 HELD_OUT = 50
 """The most examples of each class by which updates are read."""
+
+PENALTIES = tuple(10.0**power for power in range(-2, 5))
+"""Ridge penalties that are tried."""
+
+LARGEST_FEATURE = 5.0
+"""Standard deviations at which features are clipped."""
 
 NETWORK: Need = Need(
     "the architecture of the model, which may leave its last layer with each client",
@@ -135,9 +143,14 @@ class ClassGeometry(Attack[LabelShares]):
         shares = torch.tensor([one.counts for one in clients]).double()
         shares /= shares.sum(1, keepdim=True)
         fit = fit_halves_regression(
-            features, shares, torch.tensor([one.half for one in clients])
+            features.numpy(),
+            shares.numpy(),
+            np.array([one.half for one in clients]),
+            penalties=PENALTIES,
+            largest=LARGEST_FEATURE,
         )
-        cases = CalibrationCases(fit.tested, shares)
+        tested = normalize_rows_to_shares(torch.from_numpy(fit.unseen))
+        cases = CalibrationCases(tested, shares)
         own = [
             [view.updates(target)[number].delta for target in group.targets]
             for number in group.rounds
@@ -251,6 +264,8 @@ def _claim(
 ) -> LabelShares:
     if not bool(features.isfinite().all()):
         return cases.prior_claim()
-    shares = fit.estimate(features[None])[0]
+    estimates = torch.from_numpy(fit.estimates(features[None].numpy())[:, 0])
+    both = normalize_rows_to_shares(estimates).mean(0, keepdim=True)
+    shares = normalize_rows_to_shares(both)[0]
     null = cases.null_probability(shares)
     return LabelShares(shares.float(), null > 0.5, cases.bounds(shares), null.float())

@@ -18,14 +18,14 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View, mean_update
+from overheard.learning.fitting.halves_regression import (
+    HalvesRegression,
+    fit_halves_regression,
+)
 from overheard.learning.training_job import ClientTask
 from overheard.questions.target_distribution.claim import LEVELS, TargetDistribution
 from overheard.questions.target_distribution.estimators.calibrated_numbers import (
     calibrate_numbers,
-)
-from overheard.questions.target_distribution.estimators.number_regression import (
-    NumberRegression,
-    fit_number_regression,
 )
 from overheard.questions.target_distribution.estimators.tilted_clients import (
     draw_tilted_clients,
@@ -44,6 +44,12 @@ FEWEST_EXAMPLES = 20
 
 LARGEST_SIZE = 2000
 """The most examples of a virtual client: more change its update little."""
+
+PENALTIES = tuple(10.0**power for power in range(-3, 5))
+"""Ridge penalties that are tried."""
+
+LARGEST_FEATURE = 8.0
+"""Standard deviations at which features are clipped."""
 
 MOST_OF_COHORT = 30
 """The most virtual clients behind a virtual mean update."""
@@ -136,7 +142,10 @@ class TargetRegression(Attack[TargetDistribution]):
             deltas, examples = _cohorts(deltas, examples, halves, group.cohort_size, fixed)
         features = np.stack(list(update_features(build_model, start, deltas, auxiliary)))
         numbers = np.stack([_numbers(one, knowledge) for one in examples])
-        return _RoundFit(fit_number_regression(features, numbers, halves), numbers)
+        regression = fit_halves_regression(
+            features, numbers, halves, penalties=PENALTIES, largest=LARGEST_FEATURE
+        )
+        return _RoundFit(regression, numbers)
 
     def _draw_rows(
         self,
@@ -179,7 +188,7 @@ class TargetRegression(Attack[TargetDistribution]):
             features = list(
                 update_features(build_model, broadcasts[number], [delta], auxiliary)
             )
-            estimate = fit.regression.estimate(np.stack(features))[0]
+            estimate = fit.regression.estimates(np.stack(features)).mean(0)[0]
             if np.isfinite(estimate).all():
                 estimates.append(estimate)
                 used.append(fit)
@@ -206,7 +215,7 @@ class _RoundFit:
     These are equal in all rounds.
     """
 
-    regression: NumberRegression
+    regression: HalvesRegression
     numbers: Float[np.ndarray, "clients numbers"]
 
 
