@@ -55,7 +55,7 @@ def test_a_page_of_nothing_says_what_to_run(overheard: Command, tmp_path: Path):
         (("--report", "--quick"), "--report runs nothing"),
         (("--report", "--runs", "1"), "--report runs nothing"),
         (("--all", "--markdown", "a.md"), "--markdown belongs to --report"),
-        (("whispers/table3", "--quick", "--only", "mnist"), "its audits: mnist_alpha_0.5"),
+        (("whispers/table3", "--quick", "--only", "mnist"), "choose among mnist_alpha_0.5"),
     ],
 )
 def test_options_that_select_nothing_sensible_are_refused(

@@ -71,5 +71,5 @@ def test_a_selected_audit_keeps_the_arms_of_which_its_folder_has_findings(
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(PlanError, match=r"no audit 'mnist'; its audits: mnist_alpha_0\.5, "):
+    with pytest.raises(PlanError, match=r"no audit 'mnist'; choose among mnist_alpha_0\.5, "):
         Portion(("mnist",)).select("whispers/table3", PLANS)

@@ -42,10 +42,17 @@ class Portion:
         left = tuple(one for one in self.only if one in others)
         return replace(self, only=left) if left else None
 
-    def select(self, experiment: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    def select(
+        self, experiment: str, plans: Mapping[str, Plan], measurements: Iterable[str] = ()
+    ) -> dict[str, Plan]:
         """Return the selected plans with the seeds and arms of this portion.
 
         They are in the order of all plans. A plan that has none of the arms is left out.
+
+        Args:
+            experiment: the experiment's name, for messages.
+            plans: all plans of the experiment, by sub-folder.
+            measurements: what it measures without an audit, for messages.
 
         Raises:
             PlanError: if a name is unknown; the message lists the known names.
@@ -53,9 +60,9 @@ class Portion:
         """
         for name in self.only:
             if name not in plans:
-                raise PlanError(
-                    f"{experiment} has no audit {name!r}; its audits: {', '.join(plans)}"
-                )
+                known = ", ".join((*plans, *measurements))
+                what = "audit" if plans else "measurement"
+                raise PlanError(f"{experiment} has no {what} {name!r}; choose among {known}")
         selected = {
             name: plan.model_copy(update={"seeds": self.seeds}) if self.seeds else plan
             for name, plan in plans.items()
@@ -63,12 +70,12 @@ class Portion:
         }
         if not self.arms:
             return selected
-        known = dict.fromkeys(arm.name for plan in selected.values() for arm in plan.arms)
+        arms = dict.fromkeys(arm.name for plan in selected.values() for arm in plan.arms)
         for name in self.arms:
-            if name not in known:
+            if name not in arms:
                 among = f" among the audits {', '.join(self.only)}" if self.only else ""
                 raise PlanError(
-                    f"{experiment}{among} has no arm {name!r}; its arms: {', '.join(known)}"
+                    f"{experiment}{among} has no arm {name!r}; its arms: {', '.join(arms)}"
                 )
         return {
             name: _with_arms(plan, self.arms)

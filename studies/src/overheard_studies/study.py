@@ -144,17 +144,28 @@ class Measurement:
 
     def values(self, run: MeasurementRun) -> tuple[ReproducedValue, ...]:
         """Return the values, from their file if it is of the same size and seeds."""
-        path = run.folder / f"{self.key}.json"
-        size = f"quick {run.quick}, seeds {run.seeds or 'its own'}"
-        if path.exists():
-            kept = KEPT.validate_json(path.read_bytes())
-            if kept.differences == size:
-                return kept.values
+        finished = self.finished(run)
+        if finished is not None:
+            return finished
         values = tuple(self.measure(run))
-        kept = StoredValues(self.key, run.quick, size, values)
+        kept = StoredValues(self.key, run.quick, _size(run), values)
         text = KEPT.dump_json(kept, indent=1, by_alias=True, exclude_defaults=True).decode()
-        write_text(path, text, inside=run.folder)
+        write_text(self._path(run), text, inside=run.folder)
         return values
+
+    def finished(self, run: MeasurementRun) -> tuple[ReproducedValue, ...] | None:
+        """Return the values that its file has of this size and these seeds; None if none."""
+        if not self._path(run).exists():
+            return None
+        kept = KEPT.validate_json(self._path(run).read_bytes())
+        return kept.values if kept.differences == _size(run) else None
+
+    def _path(self, run: MeasurementRun) -> Path:
+        return run.folder / f"{self.key}.json"
+
+
+def _size(run: MeasurementRun) -> str:
+    return f"quick {run.quick}, seeds {run.seeds or 'its own'}"
 
 
 def _no_figures(runs: StudyRuns, values: Values) -> Iterable[ReportFigure]:
@@ -261,6 +272,7 @@ class Study:
 
         `figures.json` has the values, and the page `figures.html` shows them with the figures
         and conclusions. Results that are already in the folder are reused, also those of
+        finished measurements of the same size and seeds that were not selected, and those of
         finished audits that were not selected, unless other code made their runs. Any other
         audit that was not selected, or whose data are missing, is left out and reported as one
         unmeasured value, unless no audit has data. Arms that were not selected are left out,
@@ -286,11 +298,18 @@ class Study:
             raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
         begun = core_seconds()
         all_plans = self.plans(quick=quick)
+        of_study = MeasurementRun(folder, resources, quick, portion.seeds)
         measurements = [
-            one for one in self.measurements if not portion.only or one.key in portion.only
+            one
+            for one in self.measurements
+            if not portion.only or one.key in portion.only or one.finished(of_study) is not None
         ]
         of_audits = portion.without(one.key for one in self.measurements)
-        selected = {} if of_audits is None else of_audits.select(self.name, all_plans)
+        selected = (
+            {}
+            if of_audits is None
+            else of_audits.select(self.name, all_plans, [one.key for one in self.measurements])
+        )
         plans = portion.add_finished(selected, all_plans, folder)
         audits, missing = dict[str, Audit](), dict[str, AuditError]()
         # First what was asked for: changed attacks are computed anew in finished audits.
@@ -314,7 +333,6 @@ class Study:
             raise next(iter(missing.values()))
         audits = {name: audits[name] for name in plans if name in audits}
         runs = StudyRuns(audits, plans, folder, resources, on_step)
-        of_study = MeasurementRun(folder, resources, quick, portion.seeds)
         read = list(self.read_values(runs))
         for number, one in enumerate(measurements):
             runs.report(one.key, number, len(measurements))

@@ -67,8 +67,15 @@ def test_one_of_them_may_be_selected_and_an_unknown_name_is_refused(tmp_path: Pa
     calls = list[str]()
     assert "one" not in run(study(calls), tmp_path, only=("two",))
     assert calls == ["two"]
-    with pytest.raises(PlanError, match="no audit 'three'"):
+    with pytest.raises(PlanError, match="no measurement 'three'; choose among one, two"):
         run(study(calls), tmp_path, only=("three",))
+
+
+def test_finished_measurements_stay_when_another_is_selected(tmp_path: Path) -> None:
+    calls = list[str]()
+    run(study(calls), tmp_path, only=("one",))
+    assert run(study(calls), tmp_path, only=("two",)).keys() >= {"one", "two"}
+    assert calls == ["one", "two"]
 
 
 def test_a_conclusion_without_its_statistics_is_undecided() -> None:
