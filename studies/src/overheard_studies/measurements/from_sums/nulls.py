@@ -169,9 +169,9 @@ def sums_nulls() -> Study:
     return Study(
         "sums_nulls",
         'Sums that tell nothing of single clients, and how many audits say "leaks"',
-        "It repeats no paper. Each run has 20 clients, of which about half take part in each of "
-        "20 rounds. The recordings do not say of which data they were made, because no plan has "
-        "cohorts that follow a schedule.",
+        "It repeats no paper. Each run has 20 clients, of which about half take part in each "
+        "of 20 rounds. The recordings do not say of which data they were made, because no plan "
+        "has cohorts that follow a schedule.",
         measurements=tuple(Measurement(one.kind, partial(_measure, one)) for one in NULLS),
         conclusions=(
             Conclusion(
