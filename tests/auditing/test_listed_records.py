@@ -1,5 +1,6 @@
 """Candidate records that the owner of a recording lists, from the file to the verdict."""
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,15 +17,17 @@ from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run import audit
 from overheard.cli.audit_and_report import print_missing_verdicts
 from overheard.core.errors import DataError, PlanError, TranscriptError
-from overheard.core.examples import without_classes
+from overheard.core.examples import Examples, without_classes
 from overheard.core.messages import Broadcast, Update
-from overheard.core.parties import COHORT, SERVER, client
+from overheard.core.parties import COHORT, SERVER, Party, client
+from overheard.core.scorer import Score
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.true_facts.record_owners import RecordOwners
 from overheard.data.datasets.custom import Own
 from overheard.data.listed_records import ListedRecords, members_of_cells
 from overheard.data.partition.data_partition import DataPartition
+from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
 from overheard.learning.models.custom import Own as OwnModel
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.plan_check import check_plan
@@ -33,6 +36,7 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.loss_membership import LossMembership
+from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -267,15 +271,82 @@ def test_a_classifier_of_records_alone_finds_what_differs() -> None:
     draws = torch.randn(80, 2, generator=Seed(0).generator())
     numbers = draws.sum(1, keepdim=True)
     members = {COHORT: tuple(range(40))}
-    alike = ListedRecords(without_classes(draws, numbers), members)
     shift = torch.cat((torch.zeros(40, 1), torch.full((40, 1), 3.0)))
     labelled = ListedRecords(without_classes(draws, numbers + shift), members)
-    assert (measure_record_difference(labelled, task).auc or alike).mean > 0.9
+    found = measure_record_difference(labelled, task)
+    assert found.of_members is not None
+    assert found.of_members.mean > 0.9
     few = ListedRecords(without_classes(draws[:9], numbers[:9]), {COHORT: (0, 1)})
     found = measure_record_difference(few, task)
-    assert found.auc is None
-    assert not found.is_small
-    assert "too few" in found.sentence()
+    assert found.of_members is None
+    assert not found.is_small("cohort")
+    assert "too few" in found.sentence("cohort")
+
+
+def finding_about(target: Party, listed: ListedRecords) -> Finding:
+    """Return a claim that gives all records the same score."""
+    true = np.full(len(listed.records), -1.0)
+    for owner, rows in listed.members.items():
+        true[list(rows)] = 1.0 if target in (owner, COHORT) else 0.0
+    cell = Cell("recorded", 0, (SERVER,), "loss", "Loss()", "membership", (0,))
+    claimed = ClaimRow((0.0,) * len(true))
+    score = Score("membership_auc", 0.5, "higher", {"a coin": 0.5}, {})
+    return Finding(cell, (target,), claimed, ClaimRow(tuple(true.tolist())), (score,))
+
+
+def list_of_clients(inputs: Tensor, labels: Tensor, members: int) -> ListedRecords:
+    """Return a list whose first records are those of three clients, the others of nobody."""
+    each = members // CLIENTS
+    owned = {client(one): tuple(range(one * each, (one + 1) * each)) for one in range(CLIENTS)}
+    return ListedRecords(Examples(inputs, labels), owned)
+
+
+TWO_WARDS = Task((4,), ("one", "other"))
+
+
+@pytest.mark.slow
+def test_a_fair_list_of_clients_with_other_labels_is_judged() -> None:
+    # Clients have 90 %, 50 % and 10 % of a label, on which the inputs depend. Outsiders have
+    # half of each, as all members together.
+    shares = torch.tensor([0.9, 0.5, 0.1]).repeat_interleave(40)
+    labels = torch.cat((torch.bernoulli(shares, generator=Seed(1).generator()).long(),
+                        torch.arange(200) % 2))  # fmt: skip
+    inputs = torch.randn(320, 4, generator=Seed(2).generator()) + 3 * labels[:, None]
+    found = measure_record_difference(list_of_clients(inputs, labels, 120), TWO_WARDS)
+    assert found.is_small("clients"), found
+    assert found.is_small("cohort"), found
+
+
+@pytest.mark.slow
+def test_a_list_whose_outsiders_differ_within_a_label_is_not_judged() -> None:
+    labels = torch.arange(320) % 2
+    inputs = torch.randn(320, 4, generator=Seed(3).generator()) + 3 * labels[:, None]
+    inputs[120:] += 3  # another hospital measures higher numbers
+    found = measure_record_difference(list_of_clients(inputs, labels, 120), TWO_WARDS)
+    assert not found.is_small("clients")
+    assert not found.is_small("cohort")
+
+
+@pytest.mark.slow
+def test_clients_that_differ_within_a_label_are_judged_together_alone() -> None:
+    # Each client measures other numbers, and a third of the outsiders are like each of them.
+    labels = torch.arange(360) % 2
+    own = torch.arange(3).repeat_interleave(40)
+    kinds = torch.cat((own, own.repeat(2)))
+    inputs = torch.randn(360, 4, generator=Seed(4).generator()) + 3 * kinds[:, None]
+    listed = list_of_clients(inputs, labels, 120)
+    found = measure_record_difference(listed, TWO_WARDS)
+    assert not found.is_small("clients")
+    assert found.is_small("cohort"), found
+    run = ArmRun("recorded", 0, (), {}, 0, 0, record_difference=found)
+    run = replace(run, record_labels=tuple(labels.tolist()), record_exchange="same label")
+    whys = {
+        target: re_pair_owners([finding_about(target, listed)], [run], Seed(0)).why_none
+        for target in (client(0), COHORT)
+    }
+    assert "one client's records from outsiders of their label" in whys[client(0)]
+    assert 'ask about them together (about = "cohort")' in whys[client(0)]
+    assert not whys[COHORT]
 
 
 def test_a_list_is_for_recordings(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def run_attacks(
             all_rounds = CellClaims(
                 attack.cell, {}, refusals, kinds=dict.fromkeys(targets, "contradicted")
             )
-        elif unjudged := run.unjudged(attack.attack):
+        elif unjudged := run.unjudged(attack.attack, threat.about):
             all_rounds = CellClaims(attack.cell, {}, dict.fromkeys(targets, (unjudged,)))
         else:
             all_rounds = cells.claims(attack, rounds, targets)

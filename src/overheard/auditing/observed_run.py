@@ -9,6 +9,8 @@ from overheard.core.attack import Attack
 from overheard.core.needs import CANDIDATES
 from overheard.core.transcript import Transcript
 from overheard.findings.audited_recording import AuditedRecording
+from overheard.findings.finding import RecordDifference
+from overheard.findings.threat_verdict import TargetKind
 
 QUICK_SCORES = (
     "Draw canaries before the next run (`overheard canaries`). For scores without a verdict, "
@@ -27,8 +29,8 @@ class ObservedRun:
         transcript: all messages of the run.
         inputs: what the knowledge of all attackers is made from.
         recording: what its check proves, if it was recorded; None = it was simulated.
-        difference: why membership of the listed candidate records cannot be judged, without a
-            full stop; "" = it may be, or none are listed.
+        difference: how far listed candidate records differ by themselves; None = none are
+            listed.
 
     """
 
@@ -36,18 +38,20 @@ class ObservedRun:
     transcript: Transcript
     inputs: AttackerInputs
     recording: AuditedRecording | None = None
-    difference: str = ""
+    difference: RecordDifference | None = None
 
     # Any: an attack answers a question of its own.
-    def unjudged(self, attack: Attack[Any]) -> str:
+    def unjudged(self, attack: Attack[Any], about: TargetKind) -> str:
         """Return what an attack lacks to be worth its time; "" = it may lead to a verdict.
 
         Scores without a verdict are worth seconds, and not the training of shadow models.
         """
         is_quick = attack.training_source() == "none"
-        if not self.difference or is_quick or CANDIDATES not in attack.needs:
+        if self.difference is None or is_quick or CANDIDATES not in attack.needs:
+            return ""
+        if self.difference.is_small(about):
             return ""
         return (
             "listed records that are alike, as it trains shadow models for minutes and no "
-            f"verdict could follow: {self.difference}. {QUICK_SCORES}"
+            f"verdict could follow: {self.difference.sentence(about)}. {QUICK_SCORES}"
         )

@@ -189,7 +189,7 @@ class CheckedRecording:
         if self.manifest.data and truth is not None:  # a run that Overheard simulated
             differing = compare_labels(truth, self.partition)
         difference = run.record.record_difference
-        listed = () if difference is None else (difference.sentence(),)
+        listed = () if difference is None else difference.sentences()
         return replace(run, notes=(*match.notes, *differing, *listed))
 
     def open_proven_run(self) -> AuditedRun:
@@ -334,10 +334,13 @@ class CheckedRecording:
         )
         offered = _offered_canaries(truth)
         offered_to = clients_of_canaries(offered, self.partition.candidates)
-        difference = record.record_difference
-        why = "" if difference is None or difference.is_small else difference.sentence()
         return AuditedRun(
-            ObservedRun(spec, transcript, inputs.for_attackers(spec.seed), difference=why),
+            ObservedRun(
+                spec,
+                transcript,
+                inputs.for_attackers(spec.seed),
+                difference=record.record_difference,
+            ),
             RunTruth(truth),
             replace(record, canary_clients=offered_to),
             warnings=compare_counts(truth, whole) if truth and is_external else (),

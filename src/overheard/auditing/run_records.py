@@ -156,7 +156,7 @@ def complete_run_record(
         if partition.candidates is None
         else tuple(partition.candidates.labels.tolist()),
         record_exchange=record_exchange(plan.data.split, dataset, partition)
-        if difference is None or not difference.is_small
+        if difference is None
         else "same label",
         record_difference=difference,
         utility=UTILITIES[dataset.task.kind],

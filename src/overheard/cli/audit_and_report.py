@@ -113,8 +113,7 @@ def print_missing_verdicts(
         dataset = load_data(plan, resources or Resources())
         assert dataset.listed is not None
         difference = measure_record_difference(dataset.listed, dataset.task)
-        if not difference.is_small:
-            text = describe_unlike_records(difference.sentence())
+        for text in describe_unlike_records(plan, difference):
             console.print(escaped_text(text), soft_wrap=True)
     if recording is not None and not has_truth(recording):
         text = TRUTH_OF_LIST if plan.data.lists_records else NO_TRUTH

@@ -289,40 +289,56 @@ LARGEST_DIFFERENCE = 0.55
 class RecordDifference:
     """How well a classifier that sees the records alone tells members from outsiders.
 
+    It compares records of the same label. Its AUC is of records that it did not learn from,
+    with an interval over records.
+
     Args:
-        auc: its AUC on records that it did not learn from, with an interval over records; None
-            = there are too few records.
+        of_members: the AUC of the members of any client among outsiders; None = there are too
+            few records.
+        by_client: the AUC of the records of one client among outsiders, the mean over clients;
+            None = there are too few, or owners are not known.
         members: number of members.
         outsiders: number of outsiders.
 
     """
 
-    auc: Estimate | None
+    of_members: Estimate | None
+    by_client: Estimate | None
     members: int
     outsiders: int
 
-    @property
-    def is_small(self) -> bool:
-        """Whether members and outsiders are enough alike to judge attacks by them."""
-        return self.auc is not None and self.auc.mean <= LARGEST_DIFFERENCE
+    def auc(self, about: TargetKind) -> Estimate | None:
+        """Return the AUC that decides whether claims about these targets are judged."""
+        return self.of_members if about == "cohort" else self.by_client
 
-    def sentence(self) -> str:
-        """Return the AUC in words, without a full stop."""
-        if self.auc is None:
+    def is_small(self, about: TargetKind) -> bool:
+        """Whether members and outsiders are enough alike to judge claims about them."""
+        auc = self.auc(about)
+        return auc is not None and auc.mean <= LARGEST_DIFFERENCE
+
+    def sentence(self, about: TargetKind) -> str:
+        """Return the AUC that decides in words, without a full stop."""
+        auc = self.auc(about)
+        whose = "members" if about == "cohort" else "one client's records"
+        if auc is None:
             return (
                 f"{self.members} members and {self.outsiders} outsiders are listed, too few to "
-                "tell whether they differ by themselves"
+                f"tell whether {whose} differ from outsiders of their label by themselves"
             )
         interval = (
             ""
-            if self.auc.low is None or self.auc.high is None
-            else f" (95 % interval {self.auc.low:.2f} to {self.auc.high:.2f})"
+            if auc.low is None or auc.high is None
+            else f" (95 % interval {auc.low:.2f} to {auc.high:.2f})"
         )
         return (
-            "a classifier that sees the listed records alone, and not the run, tells members "
-            "from outsiders, or one client's records from all others, with an AUC of "
-            f"{self.auc.mean:.2f}{interval}"
+            "a classifier that sees the listed records alone, and not the run, tells "
+            f"{whose} from outsiders of their label with an AUC of {auc.mean:.2f}{interval}"
         )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return both in words, without full stops; one if owners are not known."""
+        abouts: tuple[TargetKind, ...] = ("cohort", "clients")
+        return tuple(self.sentence(one) for one in abouts[: 1 if self.by_client is None else 2])
 
 
 @dataclass(frozen=True, slots=True)

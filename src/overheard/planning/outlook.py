@@ -123,7 +123,7 @@ class PlannedView:
         refusal = recording and recording.refusal(self.threat.observer_parties)
         if refusal:
             return (f"a recording that is what it says it is: {refusal}",)
-        if unjudged := self.seen.unjudged(attack):
+        if unjudged := self.seen.unjudged(attack, self.threat.about):
             return (unjudged,)
         rounds = self.view.observed_rounds(target)
         algorithm = self.seen.inputs.plan.algorithm_of(self.seen.spec.arm)

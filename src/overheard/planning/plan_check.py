@@ -141,8 +141,8 @@ def check_plan(
         missing_verdicts = describe_missing_verdicts(
             plan, None if facts is None else facts.clients
         )
-    if seen.difference:
-        missing_verdicts = (*missing_verdicts, describe_unlike_records(seen.difference))
+    if seen.difference is not None:
+        missing_verdicts = (*missing_verdicts, *describe_unlike_records(plan, seen.difference))
     return PlanCheck(
         tuple(dict.fromkeys(run.name for run in runs)),
         len({run.seed for run in runs}),

@@ -6,9 +6,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from overheard.core.needs import CANDIDATES
 from overheard.core.parties import is_client
 from overheard.core.split import Split
 from overheard.data.splits.shares import Shares
+from overheard.findings.finding import RecordDifference
 from overheard.findings.names import name_observers
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS, PlannedSizes
 from overheard.findings.question import Question
@@ -45,18 +47,26 @@ TRUTH_OF_LIST = (
 )
 
 
-def describe_unlike_records(difference: str) -> str:
+def describe_unlike_records(plan: Plan, difference: RecordDifference) -> tuple[str, ...]:
     """Return that listed records which differ by themselves get scores and no verdict.
 
     Args:
-        difference: how far they differ, without a full stop.
+        plan: the plan, which says whom it asks about.
+        difference: how far they differ.
 
     """
-    return (
+    abouts = dict.fromkeys(
+        threat.about
+        for threat in plan.threats
+        if any(CANDIDATES in attack.needs for attack in threat.attacks)
+    )
+    return tuple(
         f'Membership of the listed records: the verdict will be "not enough to judge": '
-        f"{difference}. Scores are reported without a verdict, and attacks that train shadow "
-        "models are left out. For a verdict, draw canaries before the next run (`overheard "
-        "canaries`)."
+        f"{difference.sentence(about)}. Scores are reported without a verdict, and attacks "
+        "that train shadow models are left out. For a verdict, draw canaries before the next "
+        "run (`overheard canaries`)."
+        for about in abouts
+        if not difference.is_small(about)
     )
 
 

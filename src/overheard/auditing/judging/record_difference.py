@@ -5,17 +5,23 @@ than public ones. An attack then separates members from outsiders without any me
 record. A classifier that never sees the run does so too, and tells how far.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from overheard.core.examples import Examples
+from overheard.core.parties import COHORT
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.listed_records import ListedRecords
 from overheard.findings.finding import RecordDifference
+from overheard.statistics.estimate import Estimate
 from overheard.statistics.exact_intervals import estimate_auc_of_trials
 
 FOLDS = 5
@@ -32,34 +38,110 @@ MOST_INPUTS = 1000
 FEWEST = 2 * FOLDS
 """Fewest members, and outsiders, of which a classifier can tell anything."""
 
+FEWEST_OF_CLIENT = FOLDS
+"""Fewest records of a client that is told apart from outsiders."""
+
 
 def measure_record_difference(listed: ListedRecords, task: Task) -> RecordDifference:
-    """Return the AUC of a random forest that tells members from outsiders by the records alone.
+    """Return how well a random forest tells members from outsiders by the records alone.
 
-    It sees inputs and labels of records and is tested on those that it did not learn from. With
-    known owners, it tells clients apart too: the mean AUC of each client's records among all
-    others is taken if it is larger. Few records give a wide interval.
+    It sees inputs and labels of records, and is tested on those that it did not learn from. Two
+    figures follow, as attacks are asked two questions:
+
+    - Members of any client among outsiders.
+    - With known owners, the records of a client among outsiders, the mean over clients. An
+      update says which records a client has many of, so this one is larger where clients
+      differ. Records of other clients are not compared, as no score compares them.
+
+    Both compare records of the same label: a verdict compares no others
+    (`questions.membership.statistics.re_paired_owners`). So clients that differ in their labels
+    alone do not count. Few records give a wide interval.
     """
-    numbers = _numbers(listed.records, task)
-    is_member = np.zeros(len(numbers), np.bool_)
+    is_member = np.zeros(len(listed.records), np.bool_)
     for rows in listed.members.values():
         is_member[list(rows)] = True
     members, outsiders = int(is_member.sum()), int((~is_member).sum())
     if min(members, outsiders) < FEWEST:
-        return RecordDifference(None, members, outsiders)
-    groups = _groups(listed, len(numbers))
-    auc = estimate_auc_of_trials(_auc(numbers, groups), members, outsiders)
-    return RecordDifference(auc, members, outsiders)
+        return RecordDifference(None, None, members, outsiders)
+    groups = _groups(listed)
+    chances = _chances(_numbers(listed.records, task), groups)
+    labels = listed.records.labels.numpy()
+    of_members = auc_within(1 - chances[0], groups > 0, groups == 0, labels)
+    by_client = [
+        auc_within(of_client / (of_client + chances[0]), groups == name, groups == 0, labels)
+        for name, of_client in chances.items()
+        if name > 1
+    ]
+    return RecordDifference(of_members.estimate(), _mean(by_client), members, outsiders)
 
 
-def _groups(listed: ListedRecords, records: int) -> Int[np.ndarray, " records"]:
+def _groups(listed: ListedRecords) -> Int[np.ndarray, " records"]:
     """Return the group of each record: 0 = outsiders, 1 = members of no group of their own."""
-    groups = np.zeros(records, np.int64)
-    largest = sorted(listed.members.values(), key=len, reverse=True)
-    for place, rows in enumerate(largest):
-        is_own = place < MOST_OWNERS and len(rows) >= FEWEST
+    groups = np.zeros(len(listed.records), np.int64)
+    largest = sorted(listed.members.items(), key=lambda one: len(one[1]), reverse=True)
+    for place, (owner, rows) in enumerate(largest):
+        is_own = owner != COHORT and place < MOST_OWNERS and len(rows) >= FEWEST_OF_CLIENT
         groups[list(rows)] = place + 2 if is_own else 1
     return groups
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ComparedRecords:
+    """How well scores tell members from outsiders of the same label.
+
+    Args:
+        auc: the share of pairs that are in order, ties count half; None = there is no pair.
+        members: number of members in some pair.
+        outsiders: number of outsiders in some pair.
+
+    """
+
+    auc: float | None
+    members: int
+    outsiders: int
+
+    def estimate(self) -> Estimate | None:
+        """Return the AUC with an interval over records; None = no pair."""
+        if self.auc is None:
+            return None
+        return estimate_auc_of_trials(self.auc, self.members, self.outsiders)
+
+
+def auc_within(
+    scores: Float[np.ndarray, " records"],
+    are_members: Bool[np.ndarray, " records"],
+    are_outsiders: Bool[np.ndarray, " records"],
+    labels: Int[np.ndarray, " records"],
+) -> ComparedRecords:
+    """Return the AUC over pairs of a member and an outsider of the same label.
+
+    >>> scores, labels = np.array([0.9, 0.1, 0.2, 0.8]), np.array([0, 0, 1, 1])
+    >>> auc_within(scores, scores > 0.5, scores < 0.5, labels).auc
+    1.0
+    """
+    in_order, pairs, members, outsiders = 0.0, 0, 0, 0
+    for label in np.unique(labels):
+        own = scores[are_members & (labels == label)]
+        others = np.sort(scores[are_outsiders & (labels == label)])
+        if not len(own) or not len(others):
+            continue
+        below = np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")
+        in_order += float(below.sum()) / 2
+        pairs += len(own) * len(others)
+        members, outsiders = members + len(own), outsiders + len(others)
+    return ComparedRecords(in_order / pairs if pairs else None, members, outsiders)
+
+
+def _mean(compared: Sequence[ComparedRecords]) -> Estimate | None:
+    """Return the mean AUC over clients; None = none has an outsider of its labels."""
+    aucs = [one.auc for one in compared if one.auc is not None]
+    if not aucs:
+        return None
+    members = sum(one.members for one in compared)
+    return estimate_auc_of_trials(
+        float(np.mean(aucs)), members, max(one.outsiders for one in compared)
+    )
 
 
 def _numbers(records: Examples, task: Task) -> Float[np.ndarray, "records numbers"]:
@@ -78,26 +160,18 @@ def _numbers(records: Examples, task: Task) -> Float[np.ndarray, "records number
     return array
 
 
-def _auc(
+def _chances(
     numbers: Float[np.ndarray, "records numbers"], groups: Int[np.ndarray, " records"]
-) -> float:
-    """Return the larger of the AUC of members and the mean AUC of the groups of clients."""
+) -> Mapping[int, Float[np.ndarray, " records"]]:
+    """Return by group the probability of each record, from folds that do not have it."""
     from sklearn.ensemble import RandomForestClassifier  # only here: the import takes a second
-    from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     seed = Seed(0).child("record difference").value % 2**32
     forest = RandomForestClassifier(TREES, min_samples_leaf=3, random_state=seed)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    names = np.unique(groups)
-    if (groups == 1).sum() in range(1, FOLDS):
-        groups = np.where(groups == 1, names[-1], groups)
-        names = np.unique(groups)
-    scores = cross_val_predict(forest, numbers, groups, cv=folds, method="predict_proba")
-    of_members = roc_auc_score(groups > 0, 1 - scores[:, 0])
-    by_client = [
-        roc_auc_score(groups == name, scores[:, column])
-        for column, name in enumerate(names)
-        if name > 1
-    ]
-    return float(max(of_members, np.mean(by_client or [0.0])))
+    few = (groups == 1).sum() in range(1, FOLDS)
+    learned = np.where(groups == 1, groups.max(), groups) if few else groups
+    found = cross_val_predict(forest, numbers, learned, cv=folds, method="predict_proba")
+    # No probability is 0, so that those of a pair can be compared.
+    return dict(zip(np.unique(learned).tolist(), (found + 1e-9).T, strict=True))

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from overheard.core.seeds import Seed
 from overheard.findings.controlled_findings import planned_by_attack
 from overheard.findings.finding import ArmRun, Finding, RecordExchange
+from overheard.findings.threat_verdict import TargetKind
 from overheard.statistics.permutation_test import (
     RePairedFits,
     count_arrangements,
@@ -34,6 +35,13 @@ TAKE_CANARIES = (
 DRAW_CANARIES = (
     "So an attack may separate them without any memory of a record: draw canaries before the "
     "next run (`overheard canaries`), which are members by chance alone"
+)
+
+
+ASK_COHORT = (
+    "So an attack may tell whose data a record is like, without any memory of it. Members of "
+    'any client are like the outsiders: ask about them together (about = "cohort"), or draw '
+    "canaries before the next run (`overheard canaries`)"
 )
 
 
@@ -62,10 +70,14 @@ def re_pair_owners(
         for number, members in by_run.items()
         if number in records
     ]
+    kinds = {one.target_kind for members in by_run.values() for one in members}
+    about: TargetKind = "clients" if "clients" in kinds else "cohort"
     for run in records.values():
         difference = run.record_difference
-        if difference is not None and not difference.is_small:
-            return no_test(f"{difference.sentence()}. {DRAW_CANARIES}")
+        if difference is not None and not difference.is_small(about):
+            asked = difference.is_small("cohort") and about == "clients"
+            advice = ASK_COHORT if asked else DRAW_CANARIES
+            return no_test(f"{difference.sentence(about)}. {advice}")
     if len(tables) < len(by_run) or any(table.exchange == "none" for table in tables):
         return no_test(TAKE_CANARIES)
     sums = np.sum(
