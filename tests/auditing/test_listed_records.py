@@ -37,6 +37,7 @@ from overheard.plans.plan import Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.gradient_membership import GradientMembership
 from overheard.questions.membership.attacks.loss_membership import LossMembership
 from overheard.questions.membership.statistics.re_paired_owners import re_pair_owners
+from overheard.questions.source_inference.statistics.re_paired_sources import re_pair_sources
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -347,6 +348,8 @@ def test_clients_that_differ_within_a_label_are_judged_together_alone() -> None:
     assert "one client's records from outsiders of their label" in whys[client(0)]
     assert 'ask about them together (about = "cohort")' in whys[client(0)]
     assert not whys[COHORT]
+    sources = re_pair_sources([finding_about(client(0), listed)], [run], Seed(0))
+    assert "style alone could tell who holds a record" in sources.why_none
 
 
 def test_a_list_is_for_recordings(tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ TAKE_CANARIES = (
     "original, so style alone could tell who holds a record: take canaries"
 )
 
+DRAW_CANARIES = (
+    "So style alone could tell who holds a record: draw canaries before the next run "
+    "(`overheard canaries`)"
+)
+
 
 def re_pair_sources(
     findings: Sequence[Finding], runs: Sequence[ArmRun], seed: Seed
@@ -64,6 +69,10 @@ def re_pair_sources(
     if not by_run:
         return no_test("no claim was checked")
     of_run = {run.seed: run for run in runs if not run.is_control}
+    for run in of_run.values():
+        difference = run.record_difference
+        if difference is not None and not difference.is_small("clients"):
+            return no_test(f"{difference.sentence('clients')}. {DRAW_CANARIES}")
     groups = {
         number: _groups(of_run[number], _count_records(members[0]))
         for number, members in by_run.items()
