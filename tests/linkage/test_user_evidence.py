@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -61,13 +62,17 @@ def share_identified(scores: Tensor, values: Tensor) -> float:
 
 
 KNOWN = {-1: updates(traits(), 1.0, 1)}
-LEARNED = fit_user_evidence(KNOWN)
 SENT = updates(traits(), 1.0, 1, 2)
 """Two further updates per user and round, with the same traits and round means."""
 
 
+@cache
+def learned() -> UserEvidence:
+    return fit_user_evidence(KNOWN)
+
+
 def test_identifies_users_by_new_updates() -> None:
-    assert share_identified(score_updates(LEARNED, {-1: SENT}), SENT.users) > 0.9
+    assert share_identified(score_updates(learned(), {-1: SENT}), SENT.users) > 0.9
 
 
 def test_identical_users_are_identified_at_chance_level() -> None:
@@ -102,7 +107,9 @@ def test_separates_unknown_from_known_users() -> None:
     strangers = torch.randn(USERS, DIMS, generator=Seed(9).generator())
     # The seed is that of the known updates, so the round means are the same.
     seen, unseen = (
-        LEARNED.open_set.probabilities(score_updates(LEARNED, {-1: updates(trait, 1.0, 1, 2)}))
+        learned().open_set.probabilities(
+            score_updates(learned(), {-1: updates(trait, 1.0, 1, 2)})
+        )
         for trait in (traits()[:USERS], strangers)
     )
     assert float((unseen[:, None] > seen[None]).double().mean()) > 0.8
@@ -112,10 +119,11 @@ def test_separates_unknown_from_known_users() -> None:
 
 def test_weights_grow_with_the_number_of_updates_up_to_a_limit() -> None:
     cosines = score_updates(
-        replace(LEARNED, single_weights=torch.ones(SPACES).double(), update_count=1), {-1: SENT}
+        replace(learned(), single_weights=torch.ones(SPACES).double(), update_count=1),
+        {-1: SENT},
     )
     pair = replace(
-        LEARNED,
+        learned(),
         single_weights=torch.ones(SPACES).double(),
         mean_weights=3 * torch.ones(SPACES).double(),
     )
@@ -159,20 +167,22 @@ def test_evidence_does_not_depend_on_the_order() -> None:
     order = torch.randperm(len(known.users), generator=Seed(5).generator())
     shuffled = rows_of(known, order)
     again = score_updates(fit_user_evidence({-1: shuffled}), {-1: SENT})
-    assert again.allclose(score_updates(LEARNED, {-1: SENT}), atol=1e-2, rtol=1e-3)
+    assert again.allclose(score_updates(learned(), {-1: SENT}), atol=1e-2, rtol=1e-3)
 
 
 def test_updates_of_one_sender_are_more_similar_than_others() -> None:
     # Averaged over four chunks, the noise is half as large.
     sent = updates(traits(), 0.5, 1, 1)
-    near = LEARNED.similarity([LEARNED.layer_evidence[0].project(sent.vectors, sent.rounds)])
+    near = learned().similarity(
+        [learned().layer_evidence[0].project(sent.vectors, sent.rounds)]
+    )
     assert float(near.max()) <= 1 + 1e-9
     assert near.diagonal().allclose(torch.ones(len(near)).double())
     same = sent.users[:, None] == sent.users
     apart = sent.rounds[:, None] != sent.rounds
     same_user, different_users = near[same & apart], near[~same & apart]
-    assert float((same_user > LEARNED.link_threshold).double().mean()) > 0.9
-    assert float((different_users > LEARNED.link_threshold).double().mean()) < 0.1
+    assert float((same_user > learned().link_threshold).double().mean()) > 0.9
+    assert float((different_users > learned().link_threshold).double().mean()) < 0.1
 
 
 def test_mean_projections_identify_better_than_single_ones() -> None:

@@ -5,17 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="the extra flower is not installed")
-pytest.importorskip("peft", reason="peft is not installed")
-
 from overheard.archive.reader import open_transcript
 from overheard.core.messages import Update
 
-pytestmark = pytest.mark.deployment
+pytestmark = [
+    pytest.mark.deployment,
+    pytest.mark.skipif(not find_spec("flwr"), reason="the extra flower is not installed"),
+    pytest.mark.skipif(not find_spec("peft"), reason="peft is not installed"),
+]
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = 5

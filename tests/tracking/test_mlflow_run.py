@@ -5,6 +5,7 @@ import re
 import warnings
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,9 +14,12 @@ from overheard.tracking.mlflow_run import log_to_mlflow, read_logged_audit
 from tests.gate.documents import document, run, summary_row, verdict_row, write_document
 from tests.tracking.documents import METRICS, audit_folder
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    tracking = pytest.importorskip("mlflow.tracking")
+
+@pytest.fixture(scope="module", autouse=True)
+def tracking() -> ModuleType:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("mlflow.tracking")
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +32,7 @@ def local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_run_has_figures_tags_and_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracking: ModuleType
 ) -> None:
     folder, store = audit_folder(tmp_path / "audit"), (tmp_path / "store").as_uri()
     logged = read_logged_audit(folder)

@@ -1,21 +1,25 @@
 """Tables of other files and of functions give the data set of the same table in text."""
 
+from __future__ import annotations
+
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import datasets
-import flwr_datasets
 import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from flwr_datasets.partitioner import IidPartitioner
 from openpyxl import Workbook
 
 from overheard.core.errors import DataError
 from overheard.data.dataset import Dataset
 from overheard.data.reading.custom_data import load_custom_data
+
+if TYPE_CHECKING:
+    import datasets
+    import flwr_datasets
 
 FRAME = pd.DataFrame(
     {
@@ -54,10 +58,15 @@ def frame() -> pd.DataFrame:
 
 
 def hugging_face() -> datasets.Dataset:
+    import datasets
+
     return datasets.Dataset.from_pandas(FRAME).class_encode_column("label")
 
 
 def federated() -> flwr_datasets.FederatedDataset:
+    import flwr_datasets
+    from flwr_datasets.partitioner import IidPartitioner
+
     return flwr_datasets.FederatedDataset(
         dataset="csv",
         partitioners={"train": IidPartitioner(num_partitions=3)},

@@ -3,18 +3,20 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("nvflare", reason="the extra nvflare is not installed")
-pytest.importorskip("opacus", reason="the extra opacus is not installed")
 
 from overheard.auditing.doctor_targets import recording_evidence
 from overheard.doctor.recorded.diagnose import diagnose_run
 from overheard.doctor.source.diagnose import diagnose_source
 
-pytestmark = pytest.mark.nightly
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not find_spec("nvflare"), reason="the extra nvflare is not installed"),
+    pytest.mark.skipif(not find_spec("opacus"), reason="the extra opacus is not installed"),
+]
 
 ROOT = Path(__file__).parents[3]
 
