@@ -105,12 +105,17 @@ def redraw_label_counts(
     client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
     users = users_of_clients(dataset, split_settings)
     if users is None:
-        draw = _Redraw(
-            dataset, split_settings, client_rows, free, schedule, seed, frozenset(observing)
+        redraw = _Redraw(
+            dataset,
+            split_settings,
+            client_rows,
+            free,
+            schedule,
+            seed,
+            frozenset(observing),
+            reserved.canaries,
         )
-        return _stack_by_client(
-            _try_draws(lambda number: draw.counts(number, reserved.canaries), partitions)
-        )
+        return _stack_by_client(_try_draws(redraw.draw(), partitions))
     fixed = set[int]()
     for own_seed in {seed, *all_seeds} if observing else ():
         own_free = reserve(own_seed).free
@@ -142,6 +147,7 @@ class _Redraw:
         schedule: when clients replace their examples.
         seed: the seed of the partition.
         observing: the numbers of the clients that keep their examples.
+        canaries: the canaries, which stay where they are; None = there are none.
 
     """
 
@@ -152,44 +158,46 @@ class _Redraw:
     schedule: Schedule
     seed: Seed
     observing: frozenset[int]
+    canaries: CandidateSet | None
 
-    def counts(self, number: int, canaries: CandidateSet | None) -> Counts:
-        """Return the label counts of a new draw."""
-        draws = self.seed.child("redrawn", number)
+    def draw(self) -> Callable[[int], Counts]:
+        """Return what draws the label counts of the partition of a number."""
         split = self.split_settings.split
         is_in_turn = split.draws_labels_in_turn and bool(self.observing)
         if isinstance(split, LabelSplit) and not self.schedule.has_exchanges and not is_in_turn:
-            own = self._counts_without_rows(split, canaries, draws)
-            return (own,) * self.schedule.rounds
+            alone = self._count_draw(split)
+            return lambda number: (alone.counts(self._seed(number)),) * self.schedule.rounds
+        return lambda number: self._counts_of_rows(self._seed(number))
+
+    def _seed(self, number: int) -> Seed:
+        return self.seed.child("redrawn", number)
+
+    def _count_draw(self, split: LabelSplit) -> "_CountDraw":
+        labels, classes = self.dataset.train.labels, self.dataset.task.classes
+        fixed = {number: self.client_rows[number] for number in self.observing}
+        others = [one for one in range(len(self.client_rows)) if one not in fixed]
+        nothing = torch.zeros(0, dtype=torch.long)
+        rows = tuple(fixed.get(number, nothing) for number in range(len(self.client_rows)))
+        if self.canaries is not None:
+            rows = add_canaries(rows, self.canaries)
+        rest = labels[without_rows(self.free, fixed.values())]
+        return _CountDraw(
+            split,
+            tuple(others),
+            torch.tensor([len(self.client_rows[number]) for number in others]),
+            rest,
+            rest.bincount(minlength=classes),
+            torch.stack([labels[own].bincount(minlength=classes) for own in rows]),
+        )
+
+    def _counts_of_rows(self, draws: Seed) -> Counts:
         rows, shares = self._first_chunks(draws)
-        if canaries is not None:
-            rows = add_canaries(rows, canaries)
+        if self.canaries is not None:
+            rows = add_canaries(rows, self.canaries)
         timeline = draw_timeline(
             self.dataset, None, rows, self.free, self.schedule, draws, shares
         )
         return _label_counts(timeline, self.dataset.task.classes)
-
-    def _counts_without_rows(
-        self, split: LabelSplit, canaries: CandidateSet | None, draws: Seed
-    ) -> tuple[Int[Tensor, " classes"], ...]:
-        """Return the label counts of each client, which no rows need to be drawn for."""
-        labels, classes = self.dataset.train.labels, self.dataset.task.classes
-        fixed = {number: self.client_rows[number] for number in self.observing}
-        others = [one for one in range(len(self.client_rows)) if one not in fixed]
-        sizes = torch.tensor([len(self.client_rows[number]) for number in others])
-        rest = labels[without_rows(self.free, fixed.values())]
-        drawn = dict[int, Int[Tensor, " classes"]]()
-        if others:
-            counts = split.draw_label_counts(rest, sizes, classes, draws)
-            check_availability(rest.bincount(minlength=classes), counts.sum(0), classes)
-            drawn = dict(zip(others, counts, strict=True))
-        nothing = torch.zeros(0, dtype=torch.long)
-        kept = tuple(fixed.get(number, nothing) for number in range(len(self.client_rows)))
-        rows = kept if canaries is None else add_canaries(kept, canaries)
-        return tuple(
-            labels[own].bincount(minlength=classes) + drawn.get(number, 0)
-            for number, own in enumerate(rows)
-        )
 
     def _first_chunks(
         self, draws: Seed
@@ -221,6 +229,38 @@ class _Redraw:
         self, client_rows: tuple[Rows, ...], free: Bool[Tensor, " examples"], seed: Seed
     ) -> tuple[tuple[Rows, ...], tuple[Float[Tensor, " classes"], ...] | None]:
         return draw_first_chunks(self.dataset, None, client_rows, free, self.schedule, seed)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _CountDraw:
+    """The label counts of a partition that is drawn anew, without its rows.
+
+    Args:
+        split: the rule.
+        others: the numbers of the clients that do not keep their examples.
+        sizes: their numbers of examples.
+        rest: the label of each row that they may hold.
+        available: how many of these rows have each label.
+        kept: by client, the label counts of the examples and canaries that stay with it.
+
+    """
+
+    split: LabelSplit
+    others: tuple[int, ...]
+    sizes: Int[Tensor, " others"]
+    rest: Int[Tensor, " examples"]
+    available: Int[Tensor, " classes"]
+    kept: Int[Tensor, "clients classes"]
+
+    def counts(self, draws: Seed) -> tuple[Int[Tensor, " classes"], ...]:
+        """Return the label counts of each client."""
+        counts, classes = self.kept.clone(), len(self.available)
+        if self.others:
+            drawn = self.split.draw_label_counts(self.rest, self.sizes, classes, draws)
+            check_availability(self.available, drawn.sum(0), classes)
+            counts[list(self.others)] += drawn
+        return counts.unbind()
 
 
 def _try_draws(draw: Callable[[int], Counts], count: int) -> list[Counts]:

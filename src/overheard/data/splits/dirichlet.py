@@ -61,28 +61,32 @@ class Dirichlet(LabelSplit):
         """Draw the shares client by client."""
         check_pool(labels, sizes, classes)
         left, counts = labels.bincount(minlength=classes).numpy(), []
+        alphas = np.full(classes, self.alpha)
         for number, size in enumerate(sizes.tolist()):
             generator = seed.child("shares", number).numpy()
-            count = self._draw_counts(left, size, generator)
+            count = _draw_counts(left, size, alphas, generator)
             left = left - count
             counts.append(count)
         return torch.from_numpy(np.stack(counts))
 
-    def _draw_counts(
-        self, left: Int[np.ndarray, " classes"], size: int, generator: np.random.Generator
-    ) -> Int[np.ndarray, " classes"]:
-        """Draw the label counts of one client from what is left of each label."""
-        most, drawn = left + ROUNDED_UP, np.zeros(0)
-        alphas = np.full(len(left), self.alpha)
-        for _ in range(MAX_ATTEMPTS // ATTEMPTS_AT_ONCE):
-            drawn = generator.dirichlet(alphas, ATTEMPTS_AT_ONCE)
-            # Most draws ask for too much of a label, and this shows it in a tenth of the time.
-            for shares in drawn[(drawn * size <= most).all(1)]:
-                count = apportion_array(shares, size)
-                if (count <= left).all():
-                    return count
-        shares, rest = torch.from_numpy(drawn[-1]), torch.from_numpy(left)
-        return _available_counts(rest, shares, size).numpy()
+
+def _draw_counts(
+    left: Int[np.ndarray, " classes"],
+    size: int,
+    alphas: Float[np.ndarray, " classes"],
+    generator: np.random.Generator,
+) -> Int[np.ndarray, " classes"]:
+    """Draw the label counts of one client from what is left of each label."""
+    most, drawn = left + ROUNDED_UP, np.zeros(0)
+    for _ in range(MAX_ATTEMPTS // ATTEMPTS_AT_ONCE):
+        drawn = generator.dirichlet(alphas, ATTEMPTS_AT_ONCE)
+        # Most draws ask for too much of a label, and this shows it in a tenth of the time.
+        for shares in drawn[(drawn * size <= most).all(1)]:
+            count = apportion_array(shares, size)
+            if (count <= left).all():
+                return count
+    shares, rest = torch.from_numpy(drawn[-1]), torch.from_numpy(left)
+    return _available_counts(rest, shares, size).numpy()
 
 
 def _available_counts(
