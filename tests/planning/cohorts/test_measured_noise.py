@@ -31,6 +31,12 @@ def test_the_noise_of_a_plan_has_the_prior_of_its_split_and_gains_in_few_rounds(
     assert (noise.rounds[0], noise.rounds[-1]) == (0, 11)
     assert 0 <= noise.lasting <= 1
     assert noise.of_client > 0
+    # Six clients of two federations, whose errors are around those of their federation.
+    assert noise.measured is not None
+    deviations = noise.measured.deviations
+    assert noise.measured.shares.shape == (12, 10)
+    assert np.allclose(deviations.reshape(2, 6, 9).mean(axis=1), 0)
+    assert np.abs(deviations).max() > 0
     # The directions are a root of the covariance of a Dirichlet distribution.
     mean, total = noise.prior / noise.prior.sum(), noise.prior.sum()
     covariance = (np.diag(mean) - np.outer(mean, mean)) / (1 + total)

@@ -1,12 +1,18 @@
 """The predicted error follows from who takes part, the noise and the prior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from overheard.core.errors import PlanError
 from overheard.planning.cohorts import predicted_error
 from overheard.planning.cohorts.design import MOST_ROUNDS, propose_cohorts
-from overheard.planning.cohorts.predicted_error import predict_error, stated_noise
+from overheard.planning.cohorts.predicted_error import (
+    MeasuredClients,
+    predict_error,
+    stated_noise,
+)
 from overheard.planning.cohorts.schedules import propose_schedules
 
 
@@ -50,6 +56,25 @@ def test_clients_that_never_took_part_have_the_error_of_the_guess():
     assert some.error == pytest.approx((seen.error + 3 * seen.guess) / 4)
 
 
+def test_measured_errors_take_the_place_of_gaussian_ones():
+    # All noise is of clients and lasts, so it is the measured error: none of it, or, as theory
+    # takes it, as large as the spread of clients.
+    stated = replace(stated_noise(4, 0.5, 1.0), of_client=1.0, lasting=1.0, of_sum=0.0)
+    draws = np.random.default_rng(0)
+    shares = draws.dirichlet(stated.prior, 100)
+    numbers = (shares - 0.25) @ np.linalg.pinv(stated.directions).T
+
+    def predicted(deviations: np.ndarray) -> float:
+        measured = MeasuredClients(shares, deviations)
+        return predict_error(replace(stated, measured=measured), ALONE).of_guess
+
+    theory = predict_error(stated, ALONE).of_guess
+    assert predicted(draws.normal(size=numbers.shape)) == pytest.approx(theory, abs=0.1)
+    assert predicted(0 * numbers) < 0.7 * theory
+    # Errors that point away from the shares hide them, as those of clients that respond less.
+    assert predicted(-numbers) > 0.9
+
+
 def test_a_client_that_is_never_alone_stays_hidden_among_its_group():
     random, *_, fixed = propose_schedules(8, 4, 32)
     noise = stated_noise(4, 0.5, 0.5)
@@ -59,17 +84,7 @@ def test_a_client_that_is_never_alone_stays_hidden_among_its_group():
 
 def test_the_common_error_and_lasting_noise_are_in_the_covariance():
     stated = stated_noise(2, 1.0, 2.0)
-    noise = type(stated)(
-        stated.prior,
-        stated.directions,
-        stated.rounds,
-        stated.gains,
-        of_client=1.0,
-        lasting=0.5,
-        common=0.25,
-        of_sum=4.0,
-        assumed=(),
-    )
+    noise = replace(stated, of_client=1.0, lasting=0.5, common=0.25, of_sum=4.0)
     # Two rounds of clients {0, 1} and {1}. Each client adds 1 in a round, half of which is also
     # in the other round; the sum adds 4; the common error is .25 times both numbers of clients.
     expected = [[2 + 4 + 0.25 * 4, 0.5 + 0.25 * 2], [0.5 + 0.25 * 2, 1 + 4 + 0.25]]

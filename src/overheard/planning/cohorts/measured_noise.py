@@ -15,7 +15,11 @@ from overheard.core.errors import NeedsError
 from overheard.core.parties import SERVER
 from overheard.core.true_facts.label_counts import LabelCounts
 from overheard.participation.observed_sums import ObservedSums, find_sums
-from overheard.planning.cohorts.predicted_error import SumNoise, principal_directions
+from overheard.planning.cohorts.predicted_error import (
+    MeasuredClients,
+    SumNoise,
+    principal_directions,
+)
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.sum_shares import SumShares
 from overheard.questions.label_shares.estimators.sum_response import (
@@ -43,8 +47,9 @@ def measure_noise(plan: Plan, cohort: int, rounds: int, resources: Resources) ->
     clients give the linear response of the last layer to shares, as `sum_shares` fits it
     (`sum_response.fit_response`). The residuals of the federations' own clients are the noise:
     their product in two rounds of one client is what lasts, and that of two clients is what all
-    have in common. Virtual clients alone would show too little noise that lasts, as they share
-    the auxiliary examples.
+    have in common. The mean residual of each client shows how far it deviates, and where.
+    Virtual clients alone would show too little noise that lasts, as they share the auxiliary
+    examples.
 
     Args:
         plan: with data and auxiliary examples, for `sum_shares` or another attack. Its first
@@ -170,7 +175,11 @@ def _summarise(measured: Sequence[_Measured]) -> SumNoise:
     _, axes = np.linalg.eigh(np.einsum("ftid,ftjd->ij", turned, turned))
     gains = np.linalg.norm(np.einsum("ij,ftid->ftjd", axes, turned), axis=3).mean(axis=0)
     of_spread = float(np.sqrt(of_client / (gains**2).mean()))
-    clients = sum(len(set(one.own.tolist())) for one in measured)
+    clients = [_deviations(one, inner @ axes, lasting) for one in measured]
+    found = MeasuredClients(
+        np.concatenate([one.shares for one in clients]),
+        np.concatenate([one.deviations for one in clients]),
+    )
     return SumNoise(
         prior,
         root @ axes,
@@ -184,12 +193,34 @@ def _summarise(measured: Sequence[_Measured]) -> SumNoise:
             "Label shares of clients are Dirichlet with parameters that sum to "
             f"{prior.sum():.2g}, fitted to the clients of the plan.",
             f"The noise of one update is {of_spread:.2g} times the spread of clients, and "
-            f"{lasting:.0%} of its variance lasts over the rounds: measured on {clients:,} "
-            f"simulated clients in {len(measured[0].rounds):,} rounds.",
+            f"{lasting:.0%} of its variance lasts over the rounds: measured on "
+            f"{len(found.shares):,} simulated clients in {len(measured[0].rounds):,} rounds.",
             "Clients train as in the plan and without defenses, from broadcasts of random "
             "cohorts, and hold the same examples in all rounds.",
         ),
+        measured=found,
     )
+
+
+def _deviations(
+    measured: _Measured, directions: Float[np.ndarray, "contrasts directions"], lasting: float
+) -> MeasuredClients:
+    """Return the clients of a federation, and how they deviate along directions.
+
+    Their residuals of all rounds give the error by least squares, as directions are nearly
+    independent. What is new in each round is still in it, so it is scaled to what lasts. The
+    mean of all clients is left out, as the noise of a sum has a common part.
+    """
+    own, found = np.unique(measured.own), []
+    slopes = np.einsum("ki,tkd->tid", directions, measured.slopes)
+    for client in own:
+        is_own = measured.own == client
+        seen = slopes[measured.place[is_own]]
+        told = np.einsum("tid,td->i", seen, measured.residuals[is_own])
+        left = lasting / max(lasting + (1 - lasting) / int(is_own.sum()), 1e-12)
+        found.append(np.sqrt(left) * told / np.maximum((seen**2).sum(axis=(0, 2)), 1e-12))
+    deviations = np.stack(found)
+    return MeasuredClients(measured.true[own], deviations - deviations.mean(axis=0))
 
 
 def _products(measured: _Measured) -> tuple[float, float, float]:

@@ -18,6 +18,25 @@ BATCH = 50
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class MeasuredClients:
+    """Clients of simulated federations, and the error that each has alike in all rounds.
+
+    These errors are not Gaussian. Clients with one or two labels respond less than linearly, so
+    that theirs depend on their shares, and some clients deviate far more than others.
+
+    Args:
+        shares: (clients, classes), their label shares.
+        deviations: (clients, directions), the error of the numbers of a client (`SumNoise`),
+            as estimated from its updates of all rounds.
+
+    """
+
+    shares: Float[np.ndarray, "clients classes"]
+    deviations: Float[np.ndarray, "clients directions"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class SumNoise:
     """What a sum says of the label shares of its clients, and how noisy it is.
 
@@ -35,6 +54,7 @@ class SumNoise:
         common: variance of the error that all clients have in common in all rounds.
         of_sum: variance of noise that is not of clients, once in each sum.
         assumed: what the prediction assumes, in sentences.
+        measured: clients and their errors that last; None = these errors are Gaussian.
 
     """
 
@@ -47,6 +67,7 @@ class SumNoise:
     common: float
     of_sum: float
     assumed: tuple[str, ...]
+    measured: MeasuredClients | None = None
 
     def covariance(
         self, took_part: Float[np.ndarray, "rounds clients"]
@@ -134,9 +155,10 @@ def predict_error(
     1. Each direction of shares is a linear problem of all clients. Gaussian theory gives how
        noisily the sums show the median client that took part, with all others as uncertain as
        their prior.
-    2. Clients are drawn from the prior, and observed with that noise. The median of their
-       posterior, over other clients of the prior, has an error; the linear estimate another.
-       The smaller one counts.
+    2. Clients are drawn from the prior, and observed with that noise. Where clients were
+       measured, they take the place of these, and the part of the noise that lasts is their
+       own measured error. The median of their posterior, over other clients of the prior, has
+       an error; the linear estimate another. The smaller one counts.
     3. Posteriors of shares, which are 0 or more, are narrower than Gaussian ones. So both steps
        are done again with all others as uncertain as the first pass left them.
 
@@ -151,47 +173,80 @@ def predict_error(
 
     """
     draws = np.random.default_rng(seed)
+    places = np.arange(len(took_part))
+    gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
+    channel = _make_channel(noise, draws)
+    is_seen = took_part.any(axis=0)
+    members = took_part[:, is_seen].astype(np.float64)
+    alone = _noise_of_client(members, gains, noise, np.ones(gains.shape[1]))
+    spread = _gaussian_spread(channel.remaining(alone), alone.variance)
+    error = channel.error(_noise_of_client(members, gains, noise, spread))
+    guess = float(np.abs(channel.true_shares - channel.mean).sum(axis=1).mean())
+    seen = float(is_seen.mean())
+    return PredictedError(len(took_part), seen * error + (1 - seen) * guess, guess)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ClientNoise:
+    """The variance of the noise with which sums show a client.
+
+    Args:
+        variance: (directions).
+        lasting: (directions), the part of it that is the client's own in all rounds.
+
+    """
+
+    variance: Float[np.ndarray, " directions"]
+    lasting: Float[np.ndarray, " directions"]
+
+
+def _make_channel(noise: SumNoise, draws: np.random.Generator) -> "_Channel":
+    """Draw clients of the prior, and those whose error is predicted."""
     prior = draws.dirichlet(noise.prior, PRIOR_DRAWS)
-    true = draws.dirichlet(noise.prior, TEST_DRAWS)
     mean = noise.prior / noise.prior.sum()
     inverse = np.linalg.pinv(noise.directions).T
-    channel = _Channel(
+    measured = noise.measured
+    if measured is None:
+        true = draws.dirichlet(noise.prior, TEST_DRAWS)
+        deviations = None
+    else:
+        chosen = np.arange(max(TEST_DRAWS, len(measured.shares))) % len(measured.shares)
+        true, deviations = measured.shares[chosen], measured.deviations[chosen]
+    return _Channel(
         prior,
         (prior - mean) @ inverse,
         true,
         (true - mean) @ inverse,
+        deviations,
         draws,
         mean,
         noise.directions,
     )
-    places = np.arange(len(took_part))
-    gains = np.stack([np.interp(places, noise.rounds, one) for one in noise.gains.T], axis=1)
-    is_seen = took_part.any(axis=0)
-    members = took_part[:, is_seen].astype(np.float64)
-    covariance = noise.covariance(members)
-    alone = _noise_of_client(members, gains, covariance, np.ones(gains.shape[1]))
-    spread = _gaussian_spread(channel.remaining(alone), alone)
-    error = channel.error(_noise_of_client(members, gains, covariance, spread))
-    guess, seen = float(np.abs(true - mean).sum(1).mean()), float(is_seen.mean())
-    return PredictedError(len(took_part), seen * error + (1 - seen) * guess, guess)
 
 
 def _noise_of_client(
     members: Float[np.ndarray, "rounds clients"],
     gains: Float[np.ndarray, "rounds directions"],
-    covariance: Float[np.ndarray, "rounds rounds"],
+    noise: SumNoise,
     spread: Float[np.ndarray, " directions"],
-) -> Float[np.ndarray, " directions"]:
-    """Return the variance of the noise with which the sums show the median client."""
-    found = np.empty(len(spread))
-    for number, (gain, prior) in enumerate(zip(gains.T, spread, strict=True)):
+) -> _ClientNoise:
+    """Return the noise with which the sums show the median client."""
+    covariance = noise.covariance(members)
+    found = []
+    for gain, prior in zip(gains.T, spread, strict=True):
         design = members * gain[:, None]
         total = prior * design @ design.T + covariance
-        explained = prior * (design * np.linalg.solve(total, design)).sum(axis=0)
+        solved = prior * np.linalg.solve(total, design)
+        explained = (design * solved).sum(axis=0)
         # Of a client that is fully explained, some noise stays, so that it can be divided by.
         explained = explained.clip(1e-9, 1 - 1e-9)
-        found[number] = np.median(prior * (1 - explained) / explained)
-    return found
+        variance = prior * (1 - explained) / explained
+        # An unbiased estimate has the error of a client itself so many times.
+        times = (members * solved).sum(axis=0) / explained
+        median = np.argsort(variance)[len(variance) // 2]
+        own = noise.of_client * noise.lasting * times[median] ** 2
+        found.append((variance[median], min(own, variance[median])))
+    return _ClientNoise(*np.array(found).T)
 
 
 def _gaussian_spread(
@@ -205,29 +260,34 @@ def _gaussian_spread(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Channel:
-    """Clients of the prior, and others that are observed with Gaussian noise."""
+    """Clients of the prior, and others that are observed with noise.
+
+    Noise is Gaussian, but for the part that is a client's own and lasts: `deviations` take its
+    place, if there are any.
+    """
 
     prior_shares: Float[np.ndarray, "draws classes"]
     prior: Float[np.ndarray, "draws directions"]
     true_shares: Float[np.ndarray, "clients classes"]
     true: Float[np.ndarray, "clients directions"]
+    deviations: Float[np.ndarray, "clients directions"] | None
     draws: np.random.Generator
     mean: Float[np.ndarray, " classes"]
     directions: Float[np.ndarray, "classes directions"]
 
-    def remaining(
-        self, noise: Float[np.ndarray, " directions"]
-    ) -> Float[np.ndarray, " directions"]:
+    def remaining(self, noise: _ClientNoise) -> Float[np.ndarray, " directions"]:
         """Return the mean squared error of posterior means."""
         squares = [
             (weights @ self.prior - self.true[rows]) ** 2
             for rows, weights in self._posteriors(noise)
         ]
         mean: Float[np.ndarray, " directions"] = np.concatenate(squares).mean(axis=0)
-        least: Float[np.ndarray, " directions"] = np.minimum(mean, noise / (1 + noise))
+        least: Float[np.ndarray, " directions"] = np.minimum(
+            mean, noise.variance / (1 + noise.variance)
+        )
         return least
 
-    def error(self, noise: Float[np.ndarray, " directions"]) -> float:
+    def error(self, noise: _ClientNoise) -> float:
         """Return the mean L1 error of posterior medians, scaled to sum to 1."""
         order, errors = self.prior_shares.argsort(axis=0), []
         for rows, weights in self._posteriors(noise):
@@ -241,32 +301,35 @@ class _Channel:
             errors.append(np.abs(claimed - self.true_shares[rows]).sum(axis=1))
         return min(float(np.concatenate(errors).mean()), self._linear_error(noise))
 
-    def _linear_error(self, noise: Float[np.ndarray, " directions"]) -> float:
+    def _linear_error(self, noise: _ClientNoise) -> float:
         """Return the mean L1 error of the best linear estimates, made shares.
 
         Few draws of the prior are near a client that is seen with little noise, or that has
         many labels, so claims from draws have an error that no attack has.
         """
-        claimed = self.mean + (self._seen(noise) / (1 + noise)) @ self.directions.T
+        claimed = self.mean + (self._seen(noise) / (1 + noise.variance)) @ self.directions.T
         claimed = claimed.clip(min=0)
         claimed /= claimed.sum(axis=1, keepdims=True)
         return float(np.abs(claimed - self.true_shares).sum(axis=1).mean())
 
-    def _seen(
-        self, noise: Float[np.ndarray, " directions"]
-    ) -> Float[np.ndarray, "clients directions"]:
+    def _seen(self, noise: _ClientNoise) -> Float[np.ndarray, "clients directions"]:
         drawn: Float[np.ndarray, "clients directions"]
-        drawn = self.true + self.draws.normal(size=self.true.shape) * np.sqrt(noise)
+        drawn = self.draws.normal(size=self.true.shape)
+        if self.deviations is None:
+            drawn = self.true + drawn * np.sqrt(noise.variance)
+        else:
+            new = noise.variance - noise.lasting
+            drawn = self.true + self.deviations + drawn * np.sqrt(new)
         return drawn
 
     def _posteriors(
-        self, noise: Float[np.ndarray, " directions"]
+        self, noise: _ClientNoise
     ) -> Iterator[tuple[slice, Float[np.ndarray, "batch draws"]]]:
         """Yield clients and the weights of the draws in their posteriors, batch by batch."""
         seen = self._seen(noise)
-        length = (self.prior**2 / noise).sum(axis=1) / 2
+        length = (self.prior**2 / noise.variance).sum(axis=1) / 2
         for start in range(0, len(seen), BATCH):
             rows = slice(start, start + BATCH)
-            log = (seen[rows] / noise) @ self.prior.T - length
+            log = (seen[rows] / noise.variance) @ self.prior.T - length
             weights = np.exp(log - log.max(axis=1, keepdims=True))
             yield rows, weights / weights.sum(axis=1, keepdims=True)
