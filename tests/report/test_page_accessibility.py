@@ -20,9 +20,15 @@ HEADINGS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].map(
     heading => Number(heading.tagName[1]))"""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.nightly),
+        pytest.param(390, "light", marks=pytest.mark.nightly),
+    ],
+)
 def test_axe_finds_nothing(
     open_page: OpenPage, short_report: Path, width: int, scheme: str
 ) -> None:
