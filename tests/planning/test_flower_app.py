@@ -78,6 +78,7 @@ def encode(text): ...
 def test(model, loader): ...
 class Net:
     def get_model(self): ...
+def small(): return nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
 """
 
 
@@ -87,9 +88,9 @@ def test_finds_functions_that_build_networks_with_what_they_take(tmp_path: Path)
     (tmp_path / "mine" / "task.py").write_text(BUILDERS)
     app = read_flower_app(tmp_path)
     assert app.networks == tuple(
-        f"mine.task:{name}" for name in ("get_model", "build_net", "load_base")
+        f"mine.task:{name}" for name in ("get_model", "build_net", "load_base", "small")
     )
-    whole, single, alone = (model.arguments for model in app.models())
+    whole, single, alone, _ = (model.arguments for model in app.models())
     assert dict(whole or ())["lora.rank"] == 4
     assert single == (("width", 8),)
     assert alone is None

@@ -17,6 +17,9 @@ BUILDER = re.compile(
 )
 """Usual names of functions that return a network."""
 
+MAKERS = frozenset({"get_peft_model", "from_pretrained", "from_config", "Sequential"})
+"""Functions and classes of libraries that make a network."""
+
 ENCODER = re.compile(r"(get_|load_|make_|build_)?(tokeni[sz]er?|encode|encoder|encode_text)")
 """Usual names of functions that make token ids of a text, or a tokenizer."""
 
@@ -29,8 +32,8 @@ def find_builders(
 ) -> Iterator[tuple[str, tuple[Argument, ...]]]:
     """Yield functions that build a network, with what they take from a configuration.
 
-    A function is taken by its name, or if it calls what Hugging Face or PEFT make a network
-    with.
+    A function is taken by its name, or if it returns what Hugging Face, PEFT or torch make a
+    network with.
     """
     values = _values(config)
     for file in files:
@@ -67,7 +70,7 @@ def _is_builder(function: ast.FunctionDef) -> bool:
     return any(
         isinstance(node, ast.Return)
         and isinstance(node.value, ast.Call)
-        and _last_name(node.value.func) in {"get_peft_model", "from_pretrained", "from_config"}
+        and _last_name(node.value.func) in MAKERS
         and "token" not in function.name.lower()
         for node in ast.walk(function)
     )
