@@ -61,10 +61,7 @@ def code_digest(modules: Iterable[str], plugins: Iterable[object]) -> str:
 
 def file_digests(modules: Iterable[str], plugins: Iterable[object]) -> Mapping[str, str]:
     """Return a digest of each file that `code_digest` covers, by the name of its module."""
-    return {
-        name: blake2b(file.content, digest_size=8).hexdigest()
-        for name, file in sorted(_needed_files(modules, plugins).items())
-    }
+    return {name: file.digest for name, file in sorted(_needed_files(modules, plugins).items())}
 
 
 def simulation_digest(plugins: Iterable[object]) -> str:
@@ -83,17 +80,16 @@ def simulation_digest(plugins: Iterable[object]) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _SourceFile:
-    """The content of a module's file and the names of all modules that it may import."""
+    """The digest of a module's file and the names of all modules that it may import."""
 
-    content: bytes
+    digest: str
     imported: tuple[str, ...]
 
 
 def _digest(files: Mapping[str, _SourceFile], begin: str = "") -> str:
     digest = blake2b(begin.encode(), digest_size=12)
     for name, file in sorted(files.items()):
-        digest.update(f"{name} {len(file.content)}\n".encode())
-        digest.update(file.content)
+        digest.update(f"{name} {file.digest}\n".encode())
     return digest.hexdigest()
 
 
@@ -125,7 +121,7 @@ def _needed_files(
         if file is None:
             if name in named:
                 # No source is known, so nothing stored may be used again.
-                found[name] = _SourceFile(uuid4().bytes, ())
+                found[name] = _SourceFile(uuid4().hex, ())
             continue
         found[name] = file
         pending += _parents(name)
@@ -181,13 +177,14 @@ _LOADED = dict[str, tuple[object, _SourceFile]]()
 @cache
 def _read_source(name: str, path: Path, changed: int, size: int) -> _SourceFile:
     content = _read_text(path)
+    digest = blake2b(content, digest_size=8).hexdigest()
     try:
         tree = _parse_imports(content)
     except (SyntaxError, ValueError):
         # A compiled module; its bytes are all that is known of it.
-        return _SourceFile(content, ())
+        return _SourceFile(digest, ())
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return _SourceFile(content, tuple(dict.fromkeys(_imported(tree, package))))
+    return _SourceFile(digest, tuple(dict.fromkeys(_imported(tree, package))))
 
 
 def _read_text(path: Path) -> bytes:
