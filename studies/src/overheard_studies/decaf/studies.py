@@ -506,6 +506,7 @@ HOURS = {
     "figure7": 0.2,
     "figure8": 0.5,
     "figure13": 1.0,
+    "figure14": 1.0,
 }
 """Rough core hours of what was not run at the full size, from those of the other studies."""
 
