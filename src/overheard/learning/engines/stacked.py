@@ -332,11 +332,15 @@ def _schedule_batches(
         size = len(client_rows)
         epochs = client.client.epochs_in(recipe)
         stride = recipe.steps(size, 1)
-        for epoch in range(epochs):
-            begin = epoch * stride * batch
-            order = epoch_order(client.group.seed, round, client.client.name, epoch, size)
-            rows[rank, begin : begin + size] = client_rows[order]
-            filled[rank, begin : begin + size] = True
+        orders = torch.stack(
+            [
+                epoch_order(client.group.seed, round, client.client.name, epoch, size)
+                for epoch in range(epochs)
+            ]
+        )
+        end = epochs * stride * batch
+        rows[rank, :end].view(epochs, -1)[:, :size] = client_rows[orders]
+        filled[rank, :end].view(epochs, -1)[:, :size] = True
         last[rank, stride * (epochs - 1) : stride * epochs] = 1 / size
     filled = filled.view(len(clients), steps, batch)
     counts = filled.sum(2)  # (clients, steps)
