@@ -97,8 +97,8 @@ class Prolin(Attack[Membership]):
         "Kerkouche, Acs and Fritz 2023 (Client-specific Property Inference against Secure "
         "Aggregation in Federated Learning, WPES, arXiv 2303.03908), and the authors' code"
     )
-    quick_settings: ClassVar = {"samples": 10}
-    accurate_settings: ClassVar = {"samples": 40}
+    quick_settings: ClassVar = {"samples": 10, "most_rounds": 1}
+    accurate_settings: ClassVar = {"samples": 40, "most_rounds": 1}
 
     def training_source(self) -> TrainingSource:
         """Return whose updates it learns from."""
