@@ -34,7 +34,9 @@ from tests.auditing.plans import TINY, replace_tables
 pytestmark = pytest.mark.slow
 
 SERVER = ThreatPlan(attacks=(BiasInversion(),), by_round=False)
-SIMULATING = ThreatPlan(attacks=(Whispers(),), virtual=VirtualPlan(clients=40), by_round=False)
+SIMULATING = ThreatPlan(
+    attacks=(Whispers(epochs=10),), virtual=VirtualPlan(clients=20), by_round=False
+)
 COHORT = ThreatPlan(
     observers=("client/0",), attacks=(BiasInversion(),), about="cohort", by_round=False
 )

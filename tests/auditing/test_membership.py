@@ -97,7 +97,14 @@ def test_every_attack_detects_members_of_an_overfitted_model(kind: str, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "table",
+        pytest.param("images", marks=pytest.mark.nightly),
+        pytest.param("texts", marks=pytest.mark.nightly),
+    ],
+)
 def test_hardly_trained_models_hide_members_from_the_loss_and_noise_from_all_attacks(
     kind: str, tmp_path: Path
 ) -> None:

@@ -104,7 +104,7 @@ def test_whatever_is_not_refused_at_the_beginning_comes_to_train(
     draw, outcomes = inputs.draw_partition, list[bool]()
     monkeypatch.setattr(inputs, "MAX_DRAWS", 2)
     monkeypatch.setattr(audited_run, "run_federations", begin)
-    for number, plan in enumerate(all_plans(tmp_path, seeds=2)):
+    for number, plan in enumerate(all_plans(tmp_path, seeds=1)):
         audit_inputs = load_inputs(plan, HERE, MemoryTensorCache())
         whole = resolve_plan(plan, audit_inputs.data_digests())
         for seed in plan.seeds:
@@ -121,8 +121,8 @@ def test_whatever_is_not_refused_at_the_beginning_comes_to_train(
             with pytest.raises(Training):
                 next(simulate_runs(program, audit_inputs, home, lambda *_: None))
             outcomes.append(True)
-    assert outcomes.count(True) > 60
-    assert outcomes.count(False) > 20
+    assert outcomes.count(True) > 30
+    assert outcomes.count(False) > 10
 
 
 @pytest.mark.nightly

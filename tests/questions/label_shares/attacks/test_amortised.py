@@ -40,7 +40,7 @@ from tests.runs.changed_updates import change_updates
 
 pytestmark = pytest.mark.slow
 
-ATTACK = Amortised(steps=60)
+ATTACK = Amortised(steps=40)
 FOUR = tuple(map(client, range(4)))
 EVERYBODY = (0, 1, 2, 3)
 BLIND = 1.1
