@@ -72,14 +72,15 @@ test-fast: install ## run the fast tests: without slow ones and examples
 	$(BIN)/pytest -n 2 -q --dist worksteal -m 'not slow and not deployment and not nightly' tests
 
 check-nightly: install ## run all tests, long ones too, with eight times as many generated examples
-	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly -m 'not deployment' --durations=20
+	$(BIN)/pytest -n 2 -q --dist worksteal --hypothesis-profile=nightly \
+		-m 'nightly or not deployment' --durations=20
 
 coverage: install ## print the coverage of all tests; .coverage says which test runs which line
 	$(BIN)/pytest -n 2 -q --dist worksteal --cov --cov-context=test --cov-report=
 	@echo "Coverage of lines and branches: $$($(BIN)/coverage report --format=total) %"
 
 deployments: install ## record real runs of Flower and NVFlare
-	$(BIN)/pytest -q -m deployment tests/recorders
+	$(BIN)/pytest -q -m 'deployment and not nightly' tests/recorders
 
 ray-cluster: install ## let machines of a Ray cluster of two fail, for three minutes
 	$(BIN)/pytest -q -m deployment tests/simulation/cluster
