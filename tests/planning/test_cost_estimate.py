@@ -12,7 +12,9 @@ from torch import nn
 from overheard.auditing.inputs import Resources, load_inputs
 from overheard.core.attack import Attack, TrainingSource
 from overheard.core.compute_settings import MemoryTensorCache
+from overheard.core.errors import NeedsError
 from overheard.core.knowledge import Knowledge
+from overheard.core.needs import SUMS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -209,6 +211,36 @@ def test_virtual_clients_of_an_attack_that_fails_count_for_the_next_one(clock: C
     )
     assert failing is None
     assert (next_one.simulation, last.simulation) == (1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class JointSums(Attack[LabelShares]):
+    """An attack on sums that compares targets and rounds: .1 s for a round and a target."""
+
+    clock: Clock
+
+    name: ClassVar[str] = "joint_sums"
+    claim_type: ClassVar = LabelShares
+    needs: ClassVar = frozenset({SUMS})
+    source: ClassVar[str] = "none"
+    is_joint: ClassVar[bool] = True
+
+    def infer(
+        self, view: View, targets: Sequence[Party], knowledge: Knowledge, seed: Seed
+    ) -> Mapping[Party, LabelShares]:
+        if len(targets) < 2 or len(view.rounds()) < 2:
+            raise NeedsError("two targets and two rounds")
+        self.clock.now += 0.1 * len(targets) * len(view.rounds())
+        return {}
+
+
+def test_a_joint_attack_on_sums_is_measured_on_a_few_rounds_and_targets(clock: Clock) -> None:
+    view = view_of(SIMULATING)
+    cost = measure_attack(JointSums(clock), view, view.targets, TimedCache())
+    assert cost is not None
+    # In the two rounds of the run, a target takes .2 s.
+    assert cost.rounds == 2
+    assert astuple(cost.few) == pytest.approx((0.2, 0.2, 0.2))
 
 
 def test_the_rounds_of_a_run_count_not_those_of_its_plan():

@@ -14,6 +14,7 @@ from overheard.auditing.inputs import AuditInputs
 from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.examples import Examples, without_classes
+from overheard.core.needs import SUMS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import initial_weights
@@ -45,6 +46,9 @@ TRAINED_EXAMPLES = 128
 
 LONG_BATCH = 0.5
 """Seconds of a batch from which on it is the whole measurement."""
+
+ROUNDS_OF_SUMS = 4
+"""Rounds that are measured of an attack on sums: one cohort says nothing of its clients."""
 
 CHEAP = 3.0
 """Seconds of a measurement up to which more targets and virtual clients are measured too."""
@@ -146,7 +150,8 @@ def measure_attack(
     """Run an attack on one round and one target, then on more of all; None if it fails.
 
     The made-up updates of a sketch have the shapes of real ones, so that most attacks take as
-    long. Attacks that need all rounds get all.
+    long. Attacks that need all rounds get all, and attacks on sums a few. An attack that makes
+    one claim about all targets together compares them, so it gets two.
 
     Args:
         attack: the attack.
@@ -157,7 +162,8 @@ def measure_attack(
 
     """
     seen = tuple(view.view.rounds_with_updates(able[0]))
-    rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:1]
+    few_rounds = ROUNDS_OF_SUMS if SUMS in attack.needs else 1
+    rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:few_rounds]
     runs = _MeasuredRuns(attack, view, rounds, able, cache)
     cache.begin_attack()
     try:
@@ -220,22 +226,24 @@ class _MeasuredRuns:
             next_target: seconds that each further target may take; None = unknown.
 
         """
-        fits = self.cache.fits
-        first = self._seconds(clients, 1)
+        fits, fewest = self.cache.fits, min(len(self.able), 2 if self.attack.is_joint else 1)
+        first = self._seconds(clients, fewest)
         has_stored_fits = self.cache.fits > fits
         if first > SLOW and not has_stored_fits:
             again = first
         else:
-            again = min(first, self._seconds(clients, 1))
+            again = min(first, self._seconds(clients, fewest))
         if not has_stored_fits:
             first = again  # the first time libraries are loaded too
         longest = again if next_target is None else next_target
-        if len(self.able) == 1 or again > CHEAP:
-            return CellCost(first, again, next_target or 0.0)
-        # The more targets, the less a small error of measurement counts.
-        count = min(len(self.able), max(2, int(CHEAP / max(longest, 0.01))))
-        more = max(0.0, self._seconds(clients, count) - again)
-        return CellCost(first, again, more / (count - 1))
+        next_target = next_target or 0.0
+        if len(self.able) > fewest and again <= CHEAP:
+            # The more targets, the less a small error of measurement counts.
+            count = min(len(self.able), max(fewest + 1, int(CHEAP / max(longest, 0.01))))
+            more = max(0.0, self._seconds(clients, count) - again)
+            next_target = more / (count - fewest)
+        single = (fewest - 1) * next_target
+        return CellCost(max(0.0, first - single), max(0.0, again - single), next_target)
 
     def _seconds(self, clients: int, targets: int) -> float:
         known = self.view.knowledge
