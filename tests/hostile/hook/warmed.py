@@ -27,19 +27,25 @@ def import_all() -> None:
     # At their import, readers of Keras and ONNX ask the system what machine this is.
     import h5py  # noqa: F401
     import onnx  # noqa: F401
+    import typer
 
     import overheard
     import overheard.cli.main
+    from overheard.plans.built_in import built_in_plan
 
     for module in pkgutil.walk_packages(overheard.__path__, "overheard."):
         is_of_framework = any(one in module.name for one in OF_FRAMEWORKS)
         if not is_of_framework and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    # What is built once a process and is the same in each.
+    typer.main.get_command(overheard.cli.main.app)
+    built_in_plan()
 
 
 def serve() -> None:
     """Answer requests until stdin ends."""
     import_all()
+    os.fsync = os.fstat  # as in the tests themselves: see conftest.py
     gc.collect()
     gc.freeze()
     _answer("warm")
