@@ -60,6 +60,7 @@ SETTINGS = MappingProxyType(
         "attribute_forest": {"told": "everyone"},
         "attribute_mlp": {"told": "everyone"},
         "gradient_membership": {"trainings": 1},
+        "prolin": {"samples": 10},
         "shadow_membership": {"stumps": 5},
         "shift": {"simulated_runs": 8},
     }

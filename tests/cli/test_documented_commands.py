@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -262,10 +263,17 @@ def test_every_reason_is_of_a_command_that_is_documented() -> None:
         assert any(one == key or one.startswith(beginning) for one in documented), key
 
 
-def usage_error(command: str) -> str:
-    """What is wrong with the options or the name of a command; "" if nothing is."""
+@cache
+def all_commands() -> typer.core.TyperGroup:
+    """The parsed command, which takes a tenth of a second to build."""
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
+def usage_error(command: str) -> str:
+    """What is wrong with the options or the name of a command; "" if nothing is."""
+    group = all_commands()
     _, *words = [word for word in shlex.split(command) if word != "..."]
     if not words or words[0].startswith("-") or words[0].isupper():
         return ""

@@ -241,9 +241,9 @@ def complete(plan: Path, body: str) -> None:
 
 
 def simulate_few(plan: Path) -> None:
-    """Let the attackers of a plan simulate fewer clients than `init` proposes, to save time."""
-    text = plan.read_text(encoding="utf-8")
-    plan.write_text(re.sub(r"clients = 250\b", "clients = 12", text), encoding="utf-8")
+    """Let attackers simulate and train less than `init` proposes, to save time."""
+    text = re.sub(r"clients = 250\b", "clients = 12", plan.read_text(encoding="utf-8"))
+    plan.write_text(re.sub(r"steps = 100\b", "steps = 20", text), encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from overheard.learning.distillation.unrolled_training import (
     UnrolledTraining,
 )
 
-STEPS, CLASSES, CLIENTS = 7, 3, 2
+STEPS, CLASSES, CLIENTS = 4, 3, 2
 
 
 def network() -> nn.Module:
