@@ -234,7 +234,7 @@ class ShiftTracking(Attack[Shift]):
         "Overheard; the extracted model from Brunner and Montuoro 2024 (arXiv 2409.13875), the "
         "sequential test from Siegmund and Venkatraman 1995 (Annals of Statistics 23)"
     )
-    quick_settings: ClassVar = {"most_virtual": 60}
+    quick_settings: ClassVar = {"most_virtual": 32}
     is_label_equivariant: ClassVar[bool] = False
 
     def training_source(self) -> TrainingSource:
