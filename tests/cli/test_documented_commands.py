@@ -61,6 +61,8 @@ NOT_RUN = {
     "tests/cli/test_init.py makes one",
     "overheard truth recording *": "needs a table of the owners: tests/cli/truth has some",
     "overheard canaries --flower *": "needs an app: tests/cli/canaries has one",
+    "overheard audit drawn/plan.toml *": "needs a recording of the app with these canaries: "
+    "tests/recorders/test_canary_chain.py audits one",
     "overheard audit canaries/plan.toml *": "needs a recording of the app with these canaries: "
     "tests/auditing/test_canaries.py audits one",
     "overheard reproduce *": "takes minutes with --quick and hours without",

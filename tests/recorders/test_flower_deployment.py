@@ -171,7 +171,7 @@ def test_records_and_audits_a_deployment_with_a_failing_node(
     for one in messages:
         if isinstance(one.body, Update):
             assert one.readers == {SERVER}
-            assert set(one.body.metrics) == {"train-loss"}
+            assert set(one.body.metrics) == {"train-loss", "partition-id"}
             assert one.body.examples is not None
             assert any(bool(tensor.any()) for tensor in one.body.delta.values())
 

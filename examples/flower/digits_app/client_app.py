@@ -31,7 +31,11 @@ def fit(message: Message, context: Context) -> Message:
     loss = train(model, inputs, labels, config["rate"], config["epochs"], config["batch"])
     if config["counts"]:
         write_counts(Path(config["counts"]), context, labels)
-    metrics = MetricRecord({"train-loss": loss, "num-examples": len(inputs)})
+    # The recording names the client by its partition, as `overheard canaries` does.
+    partition_id = int(context.node_config["partition-id"])
+    metrics = MetricRecord(
+        {"train-loss": loss, "num-examples": len(inputs), "partition-id": partition_id}
+    )
     content = RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics})
     return Message(content=content, reply_to=message)
 

@@ -333,5 +333,7 @@ def _refuse_unknown_parties(
         if unknown := sorted({*fact.clients()} - holders):
             raise TranscriptError(
                 f"{path}: {fact.key!r} names {', '.join(unknown)}, but the parties of the run "
-                f"are {', '.join(parties)}: use the names of its clients"
+                f"are {', '.join(parties)}: use the names of its clients, or those that "
+                f"{path.with_name(NAMES_FILE)} gives them. Clients of Flower "
+                "are named if the metrics of their replies have partition-id"
             )

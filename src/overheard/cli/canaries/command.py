@@ -133,7 +133,7 @@ def canaries(
     with importable_from(flower):
         drawn = draw_canaries(found.plan, out)
     if not quiet:
-        _print_app(found.plan, found.training)
+        _print_app(found.plan, found.training, found.scale)
         _print_drawn(drawn, out)
         _print_next_steps(flower, out)
 
@@ -145,13 +145,18 @@ def _refuse(of_apps: Mapping[str, object]) -> None:
             raise UsageError(f"{option} goes with --flower: the plan sets it.")
 
 
-def _print_app(plan: "Plan", training: "TrainingFacts") -> None:
+def _print_app(plan: "Plan", training: "TrainingFacts", scale: str) -> None:
     """Print what was found of the app."""
     model = plan.training.model
     attacks = ", ".join(one.name for threat in plan.threats for one in threat.attacks)
     lines = [f"Network: {getattr(model, 'reference', model)}. Clients: {plan.data.clients}."]
     lines += [f"{line}." for line in training.lines()]
     lines.append(f"Attacks of the plan: {attacks}.")
+    if scale:
+        lines.append(
+            f"Numbers in x are {scale}. If clients train on another scale, draw anew with "
+            "--read \"scale = 'as_written'\" and data on theirs."
+        )
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
         console.print(escaped_text(line))
@@ -175,8 +180,9 @@ def _print_next_steps(flower: Path, out: Path) -> None:
     for line in (
         f"Plan: {out / 'plan.toml'}. Do not change it. To have other numbers or attacks, copy "
         "it, change the copy, and draw anew: overheard canaries COPY --out OTHER",
-        "Next: partition N adds x and y of client-N.npz to its training data, and the run is "
-        "recorded. Then:",
+        "Next: partition N adds x and y of client-N.npz to its training data, and puts its "
+        "number into the metrics of its replies (partition-id), so that the recording names "
+        "it. Run and record the app. Then:",
         f"  cp {truth} RECORDING/",
         f"  {path}overheard audit {plan} --transcript RECORDING",
     ):

@@ -36,11 +36,13 @@ class CanaryPlan:
     Args:
         plan: the plan, for recordings of the app.
         training: how clients train, as far as it is known.
+        scale: the scale of numbers of the inputs, in words; "" = as the data give them.
 
     """
 
     plan: Plan
     training: TrainingFacts
+    scale: str = ""
 
 
 def plan_canaries(
@@ -75,12 +77,11 @@ def plan_canaries(
             "its federation): add --clients NUMBER"
         )
     with importable_from(app.folder):
-        task = source.load(resources.data).task
-        model = _network(request, app, task)
+        dataset = source.load(resources.data)
+        model = _network(request, app, dataset.task)
         training = read_training_facts(None, app)
-        return CanaryPlan(
-            _largest_plan(source, task, model, app, training, clients, resources), training
-        )
+        plan = _largest_plan(source, dataset.task, model, app, training, clients, resources)
+        return CanaryPlan(plan, training, dataset.reading.scale)
 
 
 def _largest_plan(
