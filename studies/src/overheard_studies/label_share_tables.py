@@ -19,6 +19,8 @@ KINDS = {
     "replaced": "a tenth of the cohorts drawn anew",
     "exchanged": "a tenth of the cohorts exchanged",
     "new": "a fifth of the records new each round",
+    "gradual": "all records change a little each round",
+    "sudden": "all records change at once",
 }
 """Kinds of deviations in the study `sums_deviations`, and their titles."""
 

@@ -24,6 +24,7 @@ from overheard.questions.label_shares.attacks.sum_shares import SumShares
 from overheard_studies.measurements.from_sums.deviations import (
     announce_cohorts,
     change_cohorts,
+    change_labels,
     renew_records,
 )
 from overheard_studies.measurements.from_sums.nulls import (
@@ -150,3 +151,20 @@ def test_a_fifth_of_the_records_of_each_client_is_new_each_round(tmp_path: Path)
             assert len(set(new.tolist())) == len(new) == len(old)
             assert len(set(new.tolist()) - set(old.tolist())) <= 6
             assert len(set(new.tolist()) & set(old.tolist())) >= 24
+
+
+@pytest.mark.parametrize("is_sudden", [True, False])
+def test_clients_end_with_the_records_of_the_next_one(tmp_path: Path, is_sudden: bool) -> None:
+    rows = list[Sequence[torch.Tensor]]()
+
+    def change(federation: Federation) -> Federation:
+        changed = change_labels(federation, is_sudden=is_sudden)
+        rows.extend(changed.rows)
+        return changed
+
+    run_schedule(PLAN, 0, tmp_path / "run", measurement(tmp_path), change=change)
+    first = [set(held.tolist()) for held in rows[0]]
+    own = [[len(set(held[0].tolist()) & first[0]) for held in rows]]
+    # 30 records of 4 rounds: a third of them changes each time, or all in the middle.
+    assert own == [[30, 30, 0, 0] if is_sudden else [30, 20, 10, 0]]
+    assert [set(held.tolist()) for held in rows[-1]] == [*first[1:], first[0]]

@@ -18,9 +18,11 @@ from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.questions.label_shares.attacks.sum_shares import (
     FEW_SUMS,
     HIDDEN_SIZES,
+    MOST_DRIFT,
     SumShares,
     doubt_count,
     doubt_weights,
+    find_doubt,
 )
 from overheard.questions.label_shares.estimators.sum_posterior import (
     SharesPosterior,
@@ -28,6 +30,7 @@ from overheard.questions.label_shares.estimators.sum_posterior import (
 )
 from overheard.questions.label_shares.estimators.sum_response import (
     SumReadings,
+    SumResponse,
     contrasts,
     fit_response,
 )
@@ -36,8 +39,12 @@ CLIENTS, ROUNDS, CLASSES = 8, 24, 5
 SERVER_ALONE = frozenset({SERVER})
 
 
-def drawn() -> tuple[SumReadings, np.ndarray]:
-    """Return readings that respond linearly to shares, and the true shares of clients."""
+def drawn(*, is_moving: bool = False) -> tuple[SumReadings, np.ndarray]:
+    """Return readings that respond linearly to shares, and the true shares of clients.
+
+    Clients that move have a single label in the last round. The truth is then the mean over the
+    rounds of their own.
+    """
     draws = np.random.default_rng(3)
     response = draws.normal(size=(ROUNDS, CLASSES, 10))
     virtual_shares = draws.dirichlet(np.ones(CLASSES), 80)
@@ -47,16 +54,23 @@ def drawn() -> tuple[SumReadings, np.ndarray]:
         """Return readings, (clients, rounds, numbers), with noise that lasts and noise anew."""
         lasting = draws.normal(size=(len(shares), 1, 10)) * 0.1
         anew = draws.normal(size=(len(shares), ROUNDS, 10)) * 0.1
-        return np.einsum("vc,tcd->vtd", shares, response) + lasting + anew
+        return np.einsum("vtc,tcd->vtd", shares, response) + lasting + anew
+
+    def stay(shares: np.ndarray) -> np.ndarray:
+        return np.repeat(shares[:, None], ROUNDS, axis=1)
 
     cohorts = np.array([draws.permutation(CLIENTS) < CLIENTS // 2 for _ in range(ROUNDS)])
     weights = cohorts / cohorts.sum(axis=1, keepdims=True)
-    sums = np.einsum("ti,itd->td", weights, read(truth))
+    moved = (np.linspace(0, 1, ROUNDS) if is_moving else np.zeros(ROUNDS))[:, None]
+    shares = (1 - moved) * stay(truth) + moved * stay(
+        np.eye(CLASSES)[np.arange(CLIENTS) % CLASSES]
+    )
+    sums = np.einsum("ti,itd->td", weights, read(shares))
     halves = np.arange(80) % 2
     readings = SumReadings(
-        read(virtual_shares), virtual_shares, halves, sums, np.arange(ROUNDS), weights
+        read(stay(virtual_shares)), virtual_shares, halves, sums, np.arange(ROUNDS), weights
     )
-    return readings, truth
+    return readings, np.einsum("ti,itc->ic", cohorts / cohorts.sum(axis=0), shares)
 
 
 def posterior(readings: SumReadings, sweeps: int = 20) -> SharesPosterior:
@@ -78,6 +92,42 @@ def test_the_posterior_contains_the_truth_and_beats_the_mean_of_all_clients() ->
     low, high = np.quantile(found.draws, (0.05, 0.95), axis=0)
     assert ((low <= truth) & (truth <= high)).mean() > 0.75
     assert (found.wrong, found.exchange_p) == (0, 0.05)
+
+
+def test_shares_drift_around_their_mean_over_the_rounds_of_a_client() -> None:
+    one = np.eye(2)
+    response = SumResponse.of(
+        np.zeros((3, 2)),
+        np.stack([one, one, one]),
+        np.array([[1.0, 0], [0, 1], [1, 0]]),
+        np.eye(3),
+        np.zeros((3, 3)),
+        np.array([0, 1, 2]),
+    )
+    # A walk over the whole span has -3 between its ends, which is 1.5 and -1.5 around its mean.
+    # Shares of three labels differ by a third of that in each contrast. The other client is
+    # read once, so that it is at its mean.
+    expected = np.kron([[0.5, 0, -0.5], [0, 0, 0], [-0.5, 0, 0.5]], one)
+    assert response.drift() == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_constant_shares_do_not_drift_and_moving_ones_do() -> None:
+    constant, _ = drawn()
+    moving, truth = drawn(is_moving=True)
+    assert posterior(constant, sweeps=1).drift == 0
+    found = posterior(moving)
+    assert found.drift > 0.01
+    low, high = np.quantile(found.draws, (0.05, 0.95), axis=0)
+    assert ((low <= truth) & (truth <= high)).mean() > 0.75
+
+
+def test_a_large_drift_is_doubted() -> None:
+    found = SharesPosterior(np.zeros((1, 1, 2)), 1.0, 0.0, MOST_DRIFT, 0, None)
+    assert find_doubt(found, 40) is None
+    doubt = find_doubt(replace(found, drift=2 * MOST_DRIFT), 40)
+    assert doubt is not None
+    assert "change so much over the rounds" in doubt
 
 
 @pytest.mark.slow

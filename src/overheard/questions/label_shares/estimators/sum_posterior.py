@@ -20,6 +20,18 @@ EXTRA = (0.0, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Variances that come anew in each sum, as factors of the mean variance of a sum: noise that a
 server adds, new records, or rounds whose cohort is not what it seems."""
 
+DRIFTS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Variances of a client's shares over the rounds around their mean, as factors of that of
+clients with one label each."""
+
+DRIFT_EVIDENCE = 3.0
+"""Log evidence by which a drift must explain the sums better than constant shares."""
+
+LEAST_DRIFT = 0.016
+"""Drift below which shares are taken as constant. How sums respond to shares changes over the
+rounds, too, which looks like a small drift: that of 16 federations of constant shares was up to
+.013, but for one whose updates say little of shares (seeds 900 and 901)."""
+
 WRONG_ALARMS = 0.05
 """Chance that the sum with the largest error is left out although its cohort is right, over all
 sums (Bonferroni)."""
@@ -58,6 +70,8 @@ class SharesPosterior:
         draws: (draws, clients, classes).
         scale: the factor of the variance that the sums themselves speak for.
         extra: the variance that comes anew in each sum, as a factor of the mean variance.
+        drift: the variance of a client's shares over the rounds around their mean, as a factor
+            of that of clients with one label each; 0 = constant shares.
         wrong: number of sums left out, as their cohorts do not fit them.
         exchange_p: p-value of the evidence among exchanges of cohorts between neighbouring
             rounds; None = there are too few rounds. It is approximate, as neighbouring rounds
@@ -68,6 +82,7 @@ class SharesPosterior:
     draws: Float[np.ndarray, "draws clients classes"]
     scale: float
     extra: float
+    drift: float
     wrong: int
     exchange_p: float | None
 
@@ -77,7 +92,8 @@ def draw_shares(
 ) -> SharesPosterior:
     """Draw label shares of all clients from their posterior.
 
-    Clients have shares from one Dirichlet distribution. Its mean is fitted to the sums. Its
+    Clients have mean shares from one Dirichlet distribution, and may drift around them
+    (`SumResponse.drift`). The mean of the distribution is fitted to the sums. Its
     concentration, and how noisy sums are, are drawn from their evidence under a Gaussian prior
     with the moments of the Dirichlet, with log-uniform priors. Given both, Gibbs steps redraw
     two shares of a client at a time, with their sum kept: the Gaussian likelihood times the
@@ -92,16 +108,31 @@ def draw_shares(
     draws = _Sampler(chosen, basis, generator).run(
         CONCENTRATIONS[concentrations][:, None] * chosen.mean, SCALES[scales], sweeps
     )
-    scale = float(np.exp(probabilities.sum(axis=0) @ np.log(SCALES)))
     wrong = len(response.weights) - len(kept.weights)
     exchange_p = _exchange_p(kept, chosen, basis, generator)
-    return SharesPosterior(draws, scale, chosen.extra, wrong, exchange_p)
+    drift = chosen.drift * chosen.scale
+    return SharesPosterior(draws, chosen.scale, chosen.extra, drift, wrong, exchange_p)
 
 
 def _fit(response: SumResponse, basis: Float[np.ndarray, "classes contrasts"]) -> "_Equations":
-    """Return the equations with the extra variance of the largest evidence."""
-    fits = (_Equations(response, extra, basis) for extra in EXTRA)
-    return max(fits, key=lambda one: one.total_evidence)
+    """Return the equations with the extra variance and the drift of the largest evidence.
+
+    Shares are taken as constant unless a drift explains the sums better and is large enough.
+    Larger drifts are tried as long as they explain the sums better.
+    """
+    fits = (_Equations(response, extra, 0.0, basis) for extra in EXTRA)
+    constant = best = max(fits, key=lambda one: one.total_evidence)
+    # Where shares drift, constant ones need an extra variance that a drift may not.
+    for extra in dict.fromkeys((constant.extra, 0.0)):
+        last = -np.inf
+        for drift in DRIFTS:
+            fit = _Equations(response, extra, drift, basis)
+            if fit.total_evidence < last:
+                break
+            last = fit.total_evidence
+            best = max(best, fit, key=lambda one: one.total_evidence)
+    is_better = best.total_evidence > constant.total_evidence + DRIFT_EVIDENCE
+    return best if is_better and best.drift * best.scale > LEAST_DRIFT else constant
 
 
 def _without_wrong_cohorts(
@@ -131,15 +162,13 @@ def _left_out_errors(
 ) -> Float[np.ndarray, " sums"]:
     """Return the squared error of each sum, predicted from the others: chi-squared if right."""
     sums, width = response.observed.shape
-    chances = fit.probabilities
-    concentration = float(np.exp(chances.sum(axis=1) @ np.log(CONCENTRATIONS)))
-    scale = float(np.exp(chances.sum(axis=0) @ np.log(SCALES)))
+    concentration = float(np.exp(fit.probabilities.sum(axis=1) @ np.log(CONCENTRATIONS)))
     slopes = response.slopes
     spread = fit.spread(basis) / (1 + concentration)
     together = response.weights @ response.weights.T
     total = np.einsum("ts,tkd,kl,sle->tdse", together, slopes, spread, slopes, optimize=True)
-    total += scale * np.einsum("ts,de->tdse", fit.covariance, np.eye(width))
-    inverse = np.linalg.inv(total.reshape(sums * width, -1))
+    total = total.reshape(sums * width, -1) + fit.scale * fit.noise.covariance
+    inverse = np.linalg.inv(total)
     center = np.einsum("tkd,k->td", slopes, fit.center(basis))
     solved = (inverse @ (response.observed - center).reshape(-1)).reshape(sums, width)
     own = np.einsum("tdte->tde", inverse.reshape(sums, width, sums, width))
@@ -167,34 +196,91 @@ def _exchange_p(
     return at_least / (1 + EXCHANGES)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Noise:
+    """The noise of sums.
+
+    Args:
+        of_sums: (sums, sums), its covariance, alike for all contrasts.
+        drift: (numbers, numbers), what the drift of shares adds for all numbers of all sums;
+            None = shares are constant.
+        width: number of contrasts.
+
+    """
+
+    of_sums: Float[np.ndarray, "sums sums"]
+    drift: Float[np.ndarray, "numbers numbers"] | None
+    width: int
+
+    @staticmethod
+    def of(response: SumResponse, extra: float, drift: float) -> "_Noise":
+        sums, width = response.observed.shape
+        of_sums = response.covariance
+        of_sums = of_sums + extra * of_sums.trace() / sums * np.eye(sums)
+        return _Noise(of_sums, drift * response.drift() if drift else None, width)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "numbers numbers"]:
+        """Return the covariance of all numbers of all sums."""
+        alike: Float[np.ndarray, "numbers numbers"] = np.kron(self.of_sums, np.eye(self.width))
+        return alike if self.drift is None else alike + self.drift
+
+    @property
+    def log_det(self) -> float:
+        """Return the logarithm of its determinant."""
+        if self.drift is None:
+            return self.width * float(np.linalg.slogdet(self.of_sums)[1])
+        return float(np.linalg.slogdet(self.covariance)[1])
+
+    def solve(
+        self, values: Float[np.ndarray, "sums contrasts columns"]
+    ) -> Float[np.ndarray, "sums contrasts columns"]:
+        """Return the inverse of the covariance times these values."""
+        solved: Float[np.ndarray, "sums contrasts columns"]
+        if self.drift is None:
+            solved = np.einsum(
+                "ts,sdn->tdn", np.linalg.inv(self.of_sums), values, optimize=True
+            )
+        else:
+            numbers = values.reshape(-1, values.shape[2])
+            solved = np.linalg.solve(self.covariance, numbers).reshape(values.shape)
+        return solved
+
+
 class _Equations:
     """The normal equations of contrasts of all clients, and the evidence of their prior."""
 
     def __init__(
-        self, response: SumResponse, extra: float, basis: Float[np.ndarray, "classes contrasts"]
+        self,
+        response: SumResponse,
+        extra: float,
+        drift: float,
+        basis: Float[np.ndarray, "classes contrasts"],
     ) -> None:
         weights, slopes, observed = response.weights, response.slopes, response.observed
-        self.extra = extra
+        self.extra, self.drift = extra, drift
         sums, clients = weights.shape
         width = basis.shape[1]
-        covariance = response.covariance
-        covariance = covariance + extra * covariance.trace() / sums * np.eye(sums)
-        self.covariance = covariance
-        inverse = np.linalg.inv(covariance)
+        self.noise = _Noise.of(response, extra, drift)
         design = weights[:, :, None, None] * slopes[:, None]  # (sums, clients, own, noise)
         flat = design.transpose(0, 3, 1, 2).reshape(sums, width, clients * width)
-        solved = np.einsum("ts,sdn->tdn", inverse, flat, optimize=True)
+        solved = self.noise.solve(flat)
         self.matrix = np.einsum("tdm,tdn->mn", flat, solved, optimize=True)
         self.vector = np.einsum("tdn,td->n", solved, observed)
-        self.square = float(np.einsum("td,ts,sd->", observed, inverse, observed))
+        self.square = float((observed * self.noise.solve(observed[:, :, None])[:, :, 0]).sum())
         self.clients, self.numbers = clients, sums * width
-        self._log_det = width * float(np.linalg.slogdet(covariance)[1])
+        self._log_det = self.noise.log_det
         self.mean = self._mean_shares(basis)
         self._log_evidence = self._evidence(basis)
         largest = self._log_evidence.max()
         self.total_evidence = largest + np.log(np.exp(self._log_evidence - largest).sum())
         self.probabilities = np.exp(self._log_evidence - self.total_evidence)
         self.probabilities /= self.probabilities.sum()
+
+    @property
+    def scale(self) -> float:
+        """Return the factor of the variance that the sums themselves speak for."""
+        return float(np.exp(self.probabilities.sum(axis=0) @ np.log(SCALES)))
 
     def center(
         self, basis: Float[np.ndarray, "classes contrasts"]

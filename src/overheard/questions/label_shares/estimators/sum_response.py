@@ -59,6 +59,7 @@ class SumResponse:
         covariance: (sums, sums), of the noise of sums, alike for all contrasts.
         between_rounds: (sums, sums), of the noise of one client in the rounds of these sums.
         common: (sums, sums), of the error that all clients have in common.
+        round_of: (sums), the place of the round of each sum.
 
     """
 
@@ -68,6 +69,7 @@ class SumResponse:
     covariance: Float[np.ndarray, "sums sums"]
     between_rounds: Float[np.ndarray, "sums sums"]
     common: Float[np.ndarray, "sums sums"]
+    round_of: Int[np.ndarray, " sums"]
 
     def take(self, kept: Bool[np.ndarray, " sums"]) -> "SumResponse":
         """Return some of the sums."""
@@ -78,6 +80,7 @@ class SumResponse:
             self.weights[kept],
             self.between_rounds[both],
             self.common[both],
+            self.round_of[kept],
         )
 
     def exchange(self, order: Int[np.ndarray, " sums"]) -> "SumResponse":
@@ -88,7 +91,31 @@ class SumResponse:
             self.weights[order],
             self.between_rounds,
             self.common,
+            self.round_of,
         )
+
+    def drift(self) -> Float[np.ndarray, "numbers numbers"]:
+        """Return the covariance that all numbers of all sums have as shares of clients drift.
+
+        The shares of a client are a random walk around their mean over the rounds in which it
+        took part. Their mean squared distance to that mean is about that of clients with one
+        label each, all labels alike.
+        """
+        span = max(1, int(np.ptp(self.round_of)))
+        walk = -3 * np.abs(self.round_of[:, None] - self.round_of) / span
+        together = np.zeros_like(self.covariance)
+        for weight in self.weights.T:
+            rows = np.flatnonzero(weight)
+            own = walk[np.ix_(rows, rows)]
+            own = own - own.mean(axis=0) - own.mean(axis=1)[:, None] + own.mean()
+            together[np.ix_(rows, rows)] += own * np.outer(weight[rows], weight[rows])
+        sums, width = self.observed.shape
+        spread = np.einsum(
+            "ts,tkd,ske->tdse", together, self.slopes, self.slopes, optimize=True
+        )
+        drift: Float[np.ndarray, "numbers numbers"]
+        drift = spread.reshape(sums * width, -1) / (width + 1)
+        return drift
 
     @staticmethod
     def of(
@@ -97,11 +124,14 @@ class SumResponse:
         weights: Float[np.ndarray, "sums clients"],
         between_rounds: Float[np.ndarray, "sums sums"],
         common: Float[np.ndarray, "sums sums"],
+        round_of: Int[np.ndarray, " sums"],
     ) -> "SumResponse":
         """Return the response with the covariance of the noise of these cohorts."""
         covariance = (weights @ weights.T) * between_rounds + common
         covariance += SMALL * covariance.trace() / len(covariance) * np.eye(len(covariance))
-        return SumResponse(observed, slopes, weights, covariance, between_rounds, common)
+        return SumResponse(
+            observed, slopes, weights, covariance, between_rounds, common, round_of
+        )
 
 
 def fit_response(readings: SumReadings) -> SumResponse:
@@ -140,6 +170,7 @@ def fit_response(readings: SumReadings) -> SumResponse:
         readings.weights,
         between_rounds[both],
         common[both],
+        place,
     )
 
 

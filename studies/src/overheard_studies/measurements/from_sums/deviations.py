@@ -1,4 +1,4 @@
-"""Label shares from sums with wrong cohorts, with new records, and as a client reads them."""
+"""Label shares from sums with wrong cohorts, changing clients, and as a client reads them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +30,9 @@ SEEDS = (1, 2, 3)
 
 ONE_SEED = SEEDS[:1]
 """Of the measurements that would otherwise take the study over six core minutes."""
+
+FIVE_SEEDS = (*SEEDS, 4, 5)
+"""Of clients whose labels change; the model of drifting shares was chosen with 900 and 901."""
 
 NEW_RECORDS = 0.2
 """Share of the records of a client that are drawn anew before each round."""
@@ -126,6 +129,28 @@ def _renew(
     return torch.from_numpy(np.concatenate([kept, *drawn]))
 
 
+def change_labels(federation: Federation, *, is_sudden: bool) -> Federation:
+    """Return the federation whose clients end with the records that the next one has at first.
+
+    Args:
+        federation: whose clients would hold the same records in all rounds.
+        is_sudden: whether they change all records before the round in the middle; otherwise
+            they replace as many before each round.
+
+    """
+    first = [held.numpy() for held in federation.rows[0]]
+    rounds = list[list[torch.Tensor]]()
+    for number in range(federation.rounds):
+        part = number / max(1, federation.rounds - 1)
+        part = float(part >= 0.5) if is_sudden else part
+        rounds.append([])
+        for held, following in zip(first, [*first[1:], first[0]], strict=True):
+            new = round(part * min(len(held), len(following)))
+            rows = np.concatenate([held[new:], following[:new]])
+            rounds[-1].append(torch.from_numpy(rows))
+    return replace(federation, rows=rounds)
+
+
 def _summarize(key: str, words: str, made: Sequence[Claimed]) -> Iterator[ReproducedValue]:
     """Yield error, coverage and doubts of runs."""
     rows = {
@@ -178,6 +203,23 @@ def _measure_new(key: str, cell: Cell, run: MeasurementRun) -> Iterator[Reproduc
     yield from _summarize(f"{key}_new", words, made)
 
 
+def _measure_changing(
+    key: str, cell: Cell, is_sudden: bool, run: MeasurementRun
+) -> Iterator[ReproducedValue]:
+    """Yield what is left where the labels of all clients change."""
+    seeds, cell = _size(FIVE_SEEDS, cell, run)
+    change, made = partial(change_labels, is_sudden=is_sudden), list[Claimed]()
+    for seed in seeds:
+        plan, folder = cell.plan(seed), run.folder / "running"
+        transcript, truth = run_schedule(plan, seed, folder, run, change=change)
+        knowledge = read_knowledge(plan, seed, run)
+        made.append(claim_shares(plan, seed, transcript.seen_by(SERVER), truth, knowledge))
+        remove_folder(folder, inside=run.folder)
+    when = "at once in the middle" if is_sudden else "a little before each round"
+    words = f"{cell.words(len(seeds))}; all records of all clients change {when}"
+    yield from _summarize(key, words, made)
+
+
 def _measure_listener(cell: Cell, run: MeasurementRun) -> Iterator[ReproducedValue]:
     """Yield what a client learns of the others, with and without the cohorts announced."""
     seeds, cell = _size(ONE_SEED, cell, run)
@@ -211,8 +253,12 @@ CELLS = {
 }
 
 
+CHANGING = {key: CELLS[key] for key in ("rate_0.1_alpha_0.1", "rate_0.03_alpha_0.5")}
+"""The federations whose clients change: each takes five seeds."""
+
+
 def sums_deviations() -> Study:
-    """Return what wrong cohorts and new records leave, and what a client learns."""
+    """Return what wrong cohorts and changing clients leave, and what a client learns."""
     told = (
         Measurement(f"{key}_told", partial(_measure_told, key, cell))
         for key, cell in CELLS.items()
@@ -221,11 +267,20 @@ def sums_deviations() -> Study:
         Measurement(f"{key}_new", partial(_measure_new, key, cell))
         for key, cell in CELLS.items()
     )
+    changing = (
+        Measurement(
+            f"{key}_{name}",
+            partial(_measure_changing, f"{key}_{name}", cell, name == "sudden"),
+        )
+        for key, cell in CHANGING.items()
+        for name in ("gradual", "sudden")
+    )
     listener = partial(_measure_listener, CELLS["rate_0.03_alpha_0.5"])
     return Study(
         "sums_deviations",
-        "Label shares from sums with wrong cohorts, new records, and a client that listens",
-        "It repeats no paper. New records are judged against the label shares of all rounds in "
-        "which a client took part.",
-        measurements=(*told, *new, Measurement("listener", listener)),
+        "Label shares from sums with wrong cohorts, new records, changing labels, and a client "
+        "that listens",
+        "It repeats no paper. Where records change, claims are judged against the label shares "
+        "of all rounds in which a client took part.",
+        measurements=(*told, *new, *changing, Measurement("listener", listener)),
     )
