@@ -21,6 +21,8 @@ from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.sum_shares import SumShares
+from overheard.statistics.estimate import Estimate
+from overheard_studies.measurements.from_sums.curves import PLACES, sums_curves
 from overheard_studies.measurements.from_sums.deviations import (
     announce_cohorts,
     change_cohorts,
@@ -33,7 +35,9 @@ from overheard_studies.measurements.from_sums.nulls import (
     trending_cohorts,
 )
 from overheard_studies.measurements.from_sums.scheduled import attack_sums, run_schedule
+from overheard_studies.runs import StudyRuns
 from overheard_studies.study import MeasurementRun
+from overheard_studies.values import make_value
 
 PLAN = Plan(
     data=DataPlan(
@@ -52,6 +56,8 @@ PLAN = Plan(
         ),
     ),
 )
+
+NO_RUNS = StudyRuns({}, {}, Path(), Resources(device="cpu", workers=1))
 
 PAIRS = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], dtype=bool)
 
@@ -168,3 +174,22 @@ def test_clients_end_with_the_records_of_the_next_one(tmp_path: Path, is_sudden:
     # 30 records of 4 rounds: a third of them changes each time, or all in the middle.
     assert own == [[30, 30, 0, 0] if is_sudden else [30, 20, 10, 0]]
     assert [set(held.tolist()) for held in rows[-1]] == [*first[1:], first[0]]
+
+
+def test_the_prediction_is_judged_in_all_places_or_not_at_all() -> None:
+    each = {"low": 0.2, "ratio": 0.3, "high": 0.4, "of_measured": 0.8}
+    made = [
+        make_value(f"{place}_{end}", "", value)
+        for place in PLACES
+        for end, value in each.items()
+    ]
+    # All are within the range, but in the first place the range ends below the measured error.
+    made[2] = make_value(f"{PLACES[0]}_high", "", 0.25)
+    off, outside = (one.statistics for one in sums_curves().conclusions)
+    assert off is not None
+    assert outside is not None
+    farthest = off(NO_RUNS, made)["farthest"]
+    assert isinstance(farthest, Estimate)
+    assert farthest.mean == pytest.approx(0.2)
+    assert outside(NO_RUNS, made) == {"outside": Estimate(1.0, 1.0, 1.0)}
+    assert outside(NO_RUNS, made[1:]) == {"outside": None}

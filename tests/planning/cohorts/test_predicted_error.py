@@ -75,6 +75,24 @@ def test_measured_errors_take_the_place_of_gaussian_ones():
     assert predicted(-numbers) > 0.9
 
 
+def test_the_range_is_wider_where_clients_differ_and_few_were_measured():
+    stated = stated_noise(4, 0.5, 0.5)
+    draws = np.random.default_rng(0)
+
+    def width(clients: int, spread: float) -> float:
+        shares = draws.dirichlet(stated.prior, clients)
+        # Half of the clients deviate.
+        deviations = np.outer(np.arange(clients) % 2, np.full(3, spread))
+        noise = replace(stated, measured=MeasuredClients(shares, deviations))
+        found = predict_error(noise, ALONE)
+        assert found.low < found.error < found.high <= max(found.guess, found.error)
+        return found.high / found.low
+
+    assert width(100, 0.0) < width(100, 1.0) < width(4, 1.0)
+    # What the prediction itself is wrong: 1.35 times up and down.
+    assert width(100, 0.0) > 1.8
+
+
 def test_a_client_that_is_never_alone_stays_hidden_among_its_group():
     random, *_, fixed = propose_schedules(8, 4, 32)
     noise = stated_noise(4, 0.5, 0.5)

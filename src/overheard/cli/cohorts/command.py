@@ -83,7 +83,8 @@ def cohorts(
     other, but the server learns each group as a whole, and who is in it.
 
     The second table predicts the error of an attack on label shares, as a
-    share of that of a guess: about 1 means that nothing is learnt. With a plan,
+    share of that of a guess: about 1 means that nothing is learnt. 90 % of
+    federations are expected in the range beside it. With a plan,
     two of its federations are simulated to measure how noisy updates are.
     Without one, the noise is stated.
 

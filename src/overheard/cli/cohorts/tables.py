@@ -6,6 +6,7 @@ from rich.table import Table
 
 from overheard.cli.terminal import escaped_text
 from overheard.planning.cohorts.design import CohortDesign, ProposedSchedule
+from overheard.planning.cohorts.predicted_error import PredictedError
 
 TOGETHER = (
     "Clients that always take part together are hidden among each other only: the server "
@@ -29,17 +30,25 @@ def print_design(design: CohortDesign, console: Console) -> None:
     for one in design.schedules:
         reveals.add_row(*map(escaped_text, _first_row(one)))
     console.print(reveals)
-    console.print("Predicted error of label shares, as a share of that of a guess, by rounds:")
+    console.print(
+        "Predicted error of label shares, as a share of that of a guess, by rounds, with the "
+        "range in which 90 % of federations are expected:"
+    )
     after = [f"{one.rounds:,}" for one in design.schedules[0].predicted]
     predicted = _table("schedule", *after)
     for one in design.schedules:
-        cells = (f"{made.of_guess:.2f}" for made in one.predicted)
+        cells = map(_predicted, one.predicted)
         predicted.add_row(*map(escaped_text, (one.name, *cells)))
     console.print(predicted)
     for one in design.schedules:
         console.print(escaped_text(f"{one.name}: {one.description}"))
     for sentence in (TOGETHER, *design.assumed):
         console.print(escaped_text(sentence))
+
+
+def _predicted(made: PredictedError) -> str:
+    low, high = made.low / made.guess, made.high / made.guess
+    return f"{made.of_guess:.2f}\n{low:.2f} to {high:.2f}"
 
 
 def _table(first: str, *others: str) -> Table:

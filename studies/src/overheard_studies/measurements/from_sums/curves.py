@@ -1,6 +1,6 @@
 """The error of label shares from sums by rounds and cohorts, beside the predicted one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -89,23 +89,57 @@ def _measure(curve: Curve, run: MeasurementRun) -> Iterator[ReproducedValue]:
         for end, (what, each) in told_of.items():
             mean = estimate_mean(np.array(each), np.arange(len(each)))
             yield make_value(f"{name}_{end}", f"{told}: {what}", mean)
-        predicted = predict_error(noise, random[:after]).of_guess
-        yield make_value(f"{name}_predicted", f"{told}: predicted ratio", predicted)
-        share = predicted / float(np.mean([one.error / one.guess for one in made]))
+        predicted = predict_error(noise, random[:after])
+        yield make_value(f"{name}_predicted", f"{told}: predicted ratio", predicted.of_guess)
+        low, high = predicted.low / predicted.guess, predicted.high / predicted.guess
+        yield make_value(f"{name}_low", f"{told}: lower end of its 90 % range", low)
+        yield make_value(f"{name}_high", f"{told}: upper end", high)
+        share = predicted.of_guess / float(np.mean([one.error / one.guess for one in made]))
         yield make_value(f"{name}_of_measured", f"{told}: predicted, of measured", share)
 
 
+PLACES = tuple(
+    f"{Curve(*both).key}_after_{after}"
+    for both, after in product(product(RATES, ALPHAS), (20, 40, 80))
+)
+"""The starts of names of values after 20 rounds or more, with half of the clients in each."""
+
+MOST_OUTSIDE = 2
+"""Most of the 12 places whose measured error may be outside of a 90 % range."""
+
+
 def _farthest(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
-    """Return how far the prediction is off at worst, after 20 rounds or more, half a cohort."""
-    bars = [
-        f"{Curve(*both).key}_after_{after}_of_measured"
-        for both, after in product(product(RATES, ALPHAS), (20, 40, 80))
-    ]
+    """Return how far the prediction is off at worst."""
     found = {one.name: one.value for one in values}
-    if any(found.get(name) is None for name in bars):
-        return {"farthest": None}
-    worst = max(abs((found[name] or 0) - 1) for name in bars)
-    return {"farthest": Estimate(worst, worst, worst)}
+    shares = [found.get(f"{place}_of_measured") for place in PLACES]
+    return {
+        "farthest": _exactly([None if one is None else abs(one - 1) for one in shares], max)
+    }
+
+
+def _outside(runs: StudyRuns, values: Values) -> Mapping[str, Estimate | None]:
+    """Return in how many places the measured error is outside of the range."""
+    found = {one.name: one.value for one in values}
+    outside = list[float | None]()
+    for place in PLACES:
+        ends = (found.get(f"{place}_{end}") for end in ("low", "ratio", "high"))
+        low, ratio, high = ends
+        if low is None or ratio is None or high is None:
+            outside.append(None)
+        else:
+            outside.append(float(not low <= ratio <= high))
+    return {"outside": _exactly(outside, sum)}
+
+
+def _exactly(
+    each: Sequence[float | None], summary: Callable[[Sequence[float]], float]
+) -> Estimate | None:
+    """Return a summary of numbers as an estimate; None = one of them was not measured."""
+    known = [one for one in each if one is not None]
+    if len(known) < len(each):
+        return None
+    value = float(summary(known))
+    return Estimate(value, value, value)
 
 
 def sums_curves() -> Study:
@@ -124,6 +158,14 @@ def sums_curves() -> Study:
                 _farthest,
                 "below",
                 0.25,
+            ),
+            Conclusion(
+                "range",
+                f"In at most {MOST_OUTSIDE} of these 12 places the measured error is outside "
+                "of the predicted 90 % range.",
+                _outside,
+                "below",
+                MOST_OUTSIDE + 0.5,
             ),
         ),
     )
