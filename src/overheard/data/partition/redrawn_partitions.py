@@ -105,15 +105,9 @@ def redraw_label_counts(
     client_rows = split_among_clients(dataset, split_settings, clients, free, seed)
     users = users_of_clients(dataset, split_settings)
     if users is None:
+        kept, canaries = frozenset(observing), reserved.canaries
         redraw = _Redraw(
-            dataset,
-            split_settings,
-            client_rows,
-            free,
-            schedule,
-            seed,
-            frozenset(observing),
-            reserved.canaries,
+            dataset, split_settings, client_rows, free, schedule, seed, kept, canaries
         )
         return _stack_by_client(_try_draws(redraw.draw(), partitions))
     fixed = set[int]()
