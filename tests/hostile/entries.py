@@ -237,6 +237,30 @@ def blanks(content: bytes) -> Iterator[Change]:
     yield from change.blank_separated(content)
 
 
+def text_lines(content: bytes) -> Iterator[Change]:
+    """Iterate over changes of a file with an object of JSON in each line.
+
+    The command lists the tokenizer's code before it reads the file, so that a refusal is not
+    its only output. `tests/data/reading/test_token_data.py` has what is refused.
+    """
+    yield from change.bytes_of_text(content, ends=READ_OR_REFUSED)
+    for one in change.documents(content, change.lines(0, content)):
+        yield replace(one, ends=READ_OR_REFUSED)
+    for kind, name, line in (
+        ("long name", "a line of 100 MB", b'{"text": "%s", "label": 0}' % (b"a" * 10**8)),
+        ("many items", "a million short lines", b'{"text": "a", "label": 0}\n' * 10**6),
+        ("many items", "a million empty lines", b"\n" * 10**6),
+    ):
+        yield change.written(kind, name, content + line, READ_OR_REFUSED)
+    for kind, name, line in (
+        ("duplicate", "a key twice", b'{"text": "a", "text": "b", "label": 0}'),
+        ("nesting", "200,000 lists", b'{"text": "a", "x": %s}' % (b"[" * 200_000)),
+        ("out of range", "NaN", b'{"text": "a", "label": NaN}'),
+        ("out of range", "beyond all numbers", b'{"text": "a", "label": 1e400}'),
+    ):
+        yield change.written(kind, name, content + line, READ_OR_REFUSED)
+
+
 def leaf(content: bytes) -> Iterator[Change]:
     """Iterate over changes of data in the form of LEAF."""
     # A part of the examples may still be such data.
@@ -650,6 +674,8 @@ ENTRIES: tuple[Entry, ...] = (
           ("csv.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in .data", "table.data", blanks, (plan_check("data.toml"),),
           ("data.toml",), is_named=True, fine=frozenset({0, 2})),
+    Entry("data: texts in jsonl", "texts.jsonl", text_lines, (plan_check("lines.toml"),),
+          ("lines.toml",), is_named=True, fine=frozenset({0, 2}), is_told=True),
     Entry("data: texts in csv", "table.csv", table, (plan_check("texts.toml"),),
           ("texts.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: tables in csv.gz", "table.csv.gz", change.packed_csv,

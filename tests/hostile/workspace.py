@@ -296,6 +296,8 @@ def _write_data(folder: Path) -> None:
         for start, user in ((0, "f01"), (60, "f02"))
     }
     document = {"users": ["f01", "f02"], "num_samples": [60, 60], "user_data": user_data}
+    lines = [json.dumps({"text": f"a day of {n}", "label": n % 2}) for n in range(120)]
+    (folder / "texts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "leaf.json").write_text(json.dumps(document), encoding="utf-8")
     for number in range(120):
         image = folder / "images" / "ab"[number % 2] / f"{number // 2}.png"
@@ -305,6 +307,7 @@ def _write_data(folder: Path) -> None:
         "npz.toml": ("spare.npz", ""),
         "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
         "texts.toml": ("table.csv", ', text = "note"'),
+        "lines.toml": ("texts.jsonl", ', text = "text", tokenizer = "os:fsencode"'),
         "data.toml": ("table.data", ""),
         "leaf.toml": ("leaf.json", ""),
         "images.toml": ("images", ""),
@@ -321,6 +324,6 @@ def _write_data(folder: Path) -> None:
         (folder / f"{name.removesuffix('10')}.toml").write_text(text, encoding="utf-8")
     for name, (reference, more) in plans.items():
         text = DATA_PLAN.format(reference=reference, more=more)
-        if name == "texts.toml":
+        if name in ("texts.toml", "lines.toml"):
             text = text.replace('"logistic"', '{ kind = "text_bag", hidden = 8 }')
         (folder / name).write_text(text, encoding="utf-8")

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.parquet_tables import is_text
 from overheard.disk.limits import TABLE, refuse_large
-from overheard.disk.reading import read_small_file
+from overheard.disk.reading import parse_json, read_small_file
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
@@ -227,3 +227,15 @@ def _place(metadata: bytes, table: int, field: int) -> int:
         return 0
     offset = struct.unpack_from("<H", metadata, fields + slot)[0]
     return table + offset if offset else 0
+
+
+# Any: JSON has values of any type.
+def read_features(path: Path) -> Mapping[str, Any]:
+    """Return the features that the folder states; empty = none that can be read."""
+    file = path / "dataset_info.json"
+    try:
+        content = parse_json(read_small_file(file, DataError), str(file), DataError)
+        features = content["features"] if file.is_file() else {}
+    except (DataError, OSError, KeyError, TypeError):
+        return {}
+    return features if isinstance(features, dict) else {}

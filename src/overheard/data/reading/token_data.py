@@ -1,7 +1,7 @@
 """Texts as token ids of a network's own vocabulary."""
 
 import inspect
-import re
+import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.listed_records import MEMBER, OWNER
 from overheard.data.reading.arrays import list_arrays, read_array
-from overheard.data.reading.arrow_folder import read_arrow_folder
+from overheard.data.reading.arrow_folder import read_arrow_folder, read_features
 from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.table_names import name_order, read_names_of_column
 from overheard.data.reading.text_table import read_text_table
@@ -35,16 +35,16 @@ from overheard.data.reading.token_rows import (
     dataset_of_texts,
     whole_numbers,
 )
-from overheard.disk.reading import parse_json, read_json_text, read_small_file
+from overheard.disk.reading import parse_json, read_json_text
 
 PAIRS = "token_type_ids"
 """How tokenizers of Hugging Face name which of two texts a token is of."""
 
+MOST_LINES = 250_000
+"""The most lines of JSON that are read: each takes 20 microseconds of a core, and 1 KB."""
+
 LABELS = ("label", "labels")
 """Usual names of the column of labels."""
-
-PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
-"""A name that a shell and Python take as it is."""
 
 ARROW_STATE = "state.json"
 """The file by which a folder is known that Hugging Face's datasets saved."""
@@ -258,14 +258,12 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
     owner = next((one for one in (OWNER, MEMBER) if one in found.columns), None)
     owners = () if owner is None else (owner, found.cells(owner))
     if IDS not in found.columns:
-        if images := _image_column(path):
-            raise DataError(_how_to_convert_images(path, images, label))
         if settings.tokenizer is None or column not in found.columns:
             raise DataError(
                 f"{path} has the columns {printable_excerpt(', '.join(found.names))}, and no "
                 f"{IDS}: tokenise it before you save it, or name a column of texts and what "
                 "tokenises them (--text COLUMN --tokenizer package.module:function). Save "
-                "inputs that are no texts as an .npz with x and y"
+                "inputs that are neither texts nor images as an .npz with x and y"
             )
         encoded = _encode(found.texts(column), settings)
         return ReadTexts(encoded, labels, names, owners=owners)
@@ -277,50 +275,9 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
 def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
     """Return the names of the classes that the folder states; () = none."""
     try:
-        return tuple(str(one) for one in _features(path)[label].get("names", ()))
+        return tuple(str(one) for one in read_features(path)[label].get("names", ()))
     except (KeyError, TypeError, AttributeError):
         return ()
-
-
-def _image_column(path: Path) -> str:
-    """Return the name of the column of images that the folder states; "" = none."""
-    features = _features(path).items()
-    found = (name for name, one in features if isinstance(one, dict) and _is_image(one))
-    return next(found, "")
-
-
-def _is_image(feature: Mapping[str, object]) -> bool:
-    return feature.get("_type") == "Image"
-
-
-# Any: JSON has values of any type.
-def _features(path: Path) -> Mapping[str, Any]:
-    """Return the features that the folder states; empty = none that can be read."""
-    file = path / "dataset_info.json"
-    try:
-        content = parse_json(read_small_file(file, DataError), str(file), DataError)
-        features = content["features"] if file.is_file() else {}
-    except (DataError, OSError, KeyError, TypeError):
-        return {}
-    return features if isinstance(features, dict) else {}
-
-
-def _how_to_convert_images(path: Path, images: str, label: str) -> str:
-    """Return how to make of a saved dataset of images a file that is read."""
-    told = (
-        f"{path} has images in its column {printable_excerpt(images)!r}, and those of an .npz "
-        "are read, as the arrays x and y"
-    )
-    # Names in the file are from outside, and the command is one to copy.
-    if not all(PLAIN.fullmatch(one) for one in (str(path), images, label or "label")):
-        return f"{told}: save them by numpy.savez"
-    return (
-        f"{told}. Convert them: python -c 'import datasets, numpy as np; "
-        f'data = datasets.load_from_disk("{path}"); '
-        f'x = np.stack([np.asarray(one) for one in data["{images}"]]); '
-        f'np.savez("{path.name}.npz", x=x, y=np.asarray(data["{label or "label"}"]))\'. Then '
-        f"give --data {path.name}.npz"
-    )
 
 
 def _read_table(
@@ -354,12 +311,22 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> R
             "package.module:function)"
         )
     # Its lines are parsed one by one, and all of their values are kept.
-    content = read_json_text(path, DataError)
+    lines = enumerate(read_json_text(path, DataError).splitlines(), 1)
+    numbered = [(number, line) for number, line in lines if line.strip()]
+    if len(numbered) > MOST_LINES:
+        raise DataError(
+            f"{path} has more than {MOST_LINES:,} lines: give a part of them, such as the first"
+        )
     try:
         rows = [
-            parse_json(line, f"{path}, line {number}", DataError)
-            for number, line in enumerate(content.splitlines(), 1)
-            if line.strip()
+            parse_json(
+                line,
+                f"{path}, line {number}",
+                DataError,
+                make_object=_object_of,
+                refuses_nan=True,
+            )
+            for number, line in numbered
         ]
         ids = _encode([_text_of(row[text]) for row in rows], settings)
         labels = [_label_cell(row.get(label)) for row in rows]
@@ -383,6 +350,14 @@ def _read_lines(path: Path, label: str, text: str, settings: TokenSettings) -> R
     return ReadTexts(ids, [places[one] for one in labels], names, owners=owners)
 
 
+def _object_of(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
+    """Return an object of JSON; of a key that comes twice, nothing says which value counts."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a key comes twice")
+    return row
+
+
 def _text_of(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"it has {type(value).__name__} in place of a text")
@@ -393,11 +368,15 @@ def _label_cell(value: object) -> str:
     """Return a label of JSON as the cell of a table; null is none."""
     if value is not None and not isinstance(value, str | int | float):
         raise TypeError(f"it has {type(value).__name__} in place of a label")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a label is beyond all numbers")  # as 1e400 is
     return "" if value is None else str(value)
 
 
 def _owner_cell(value: object) -> str:
     """Return an owner of JSON as the cell of a table; null is nobody."""
+    if value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"it has {type(value).__name__} in place of an owner")
     return "" if value is None else str(value)
 
 
