@@ -15,6 +15,7 @@ from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.custom_table import Spellings, TableSettings
 from overheard.data.reading.formats.image_folder import Channels, ImageSettings
+from overheard.data.reading.formats.saved_images import has_images
 from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
@@ -130,7 +131,8 @@ class Own(DataSource):
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""
         is_tokenised = (self.token_ids, self.tokenizer) != (None, None)
-        if is_tokenised or is_arrow_folder(self.reference):
+        is_saved = is_arrow_folder(self.reference) and not has_images(Path(self.reference))
+        if is_tokenised or is_saved:
             self._refuse_unread()
             return load_tokens(
                 self.reference,

@@ -17,6 +17,7 @@ from overheard.core.task import Task, TaskKind
 from overheard.data.dataset import DataReading, Dataset
 from overheard.data.holdout import hold_out_fifth
 from overheard.data.reading.custom_arrays import (
+    Arrays,
     load_arrays,
     note_empty_classes,
     with_listed_arrays,
@@ -34,9 +35,10 @@ from overheard.data.reading.float_labels import (
 )
 from overheard.data.reading.formats.image_folder import ImageSettings, read_image_folder
 from overheard.data.reading.formats.leaf import USER, LeafData, is_leaf, read_leaf
+from overheard.data.reading.formats.saved_images import images_of_returned, read_saved_images
 from overheard.data.reading.python_tables import table_of
 from overheard.data.reading.text_table import TABLE_SUFFIXES, table_of_arrow
-from overheard.data.reading.token_data import tokens_of_returned
+from overheard.data.reading.token_data import is_arrow_folder, tokens_of_returned
 
 
 def load_custom_data(
@@ -86,12 +88,14 @@ def load_custom_data(
     is_folder = leaf is None and Path(reference).is_dir()
     is_table = reference.endswith(TABLE_SUFFIXES) if leaf is None else leaf.table is not None
     columns = TableColumns(label, user, text, time, attributes, task, more_labels)
-    returned, dataset, found = None, None, None
+    returned, dataset, found, arrays = None, None, None, None
     if REFERENCE.fullmatch(reference):
         returned = _call(reference)
-        dataset = _dataset_of_returned(returned, reference, seed)
-        found = None if dataset is not None else table_of(returned, reference)
-        is_table = found is not None
+        arrays = images_of_returned(returned, reference, images, label)
+        if arrays is None:
+            dataset = _dataset_of_returned(returned, reference, seed)
+            found = None if dataset is not None else table_of(returned, reference)
+            is_table = found is not None
     if not is_table:
         has_arrays = leaf is not None or reference.endswith(".npz")
         _refuse_settings_of_tables(reference, columns, has_arrays=has_arrays)
@@ -102,8 +106,9 @@ def load_custom_data(
         return dataset_of_table(path, cells, columns, table, seed, candidates)
     if leaf is not None and leaf.table is not None:
         return _dataset_of_leaf_texts(Path(reference), leaf, columns, table, seed, candidates)
-    if leaf is not None or is_folder:
-        arrays = read_image_folder(Path(reference), images) if leaf is None else leaf.arrays
+    if is_folder or leaf is not None:
+        arrays = _images_of_folder(reference, images, label) if leaf is None else leaf.arrays
+    if arrays is not None:
         scale = table.inputs.scale
         return load_arrays(Path(reference), seed, scale, task, candidates, arrays)
     if reference.endswith((".npz", *TABLE_SUFFIXES)):
@@ -124,6 +129,14 @@ def load_custom_data(
         f"{reference!r} is not a data reference: give an .npz, {', '.join(TABLE_SUFFIXES)} "
         "file, a folder of images by class, or a function as 'package.module:function'"
     )
+
+
+def _images_of_folder(reference: str, images: ImageSettings, label: str) -> Arrays:
+    """Return images by class, or those that `datasets` saved."""
+    path = Path(reference)
+    if is_arrow_folder(reference):
+        return read_saved_images(path, images, label)
+    return read_image_folder(path, images)
 
 
 def _refuse_settings_of_tables(

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, final
@@ -135,12 +135,7 @@ def _part(
             image = read_image(file, root, settings)
             size += NUMBER_BYTES * image.size
             refuse_large(f"{path}: its images", size, DataError, part=ARRAY)
-            if images and image.shape[:2] != images[0].shape[:2]:
-                raise DataError(
-                    f"{_shown(file)} has {_size(image)} pixels, but the first image has "
-                    f"{_size(images[0])}: state the side to which the app scales them, such as "
-                    "image_side = 32 in the plan's source (of init: --read 'image_side = 32')"
-                )
+            _refuse_other_size(_shown(file), image, images)
             images.append(image)
             names.append(name)
         if len(images) == before:
@@ -153,9 +148,57 @@ def _part(
             f"{path} has neither folders of images by class, nor .json files of LEAF, nor what "
             "datasets.Dataset.save_to_disk writes: name another folder, or a file"
         )
+    return _stacked(images), np.array(names)
+
+
+def stack_images(
+    path: Path, contents: Iterable[tuple[str, bytes]], settings: ImageSettings
+) -> UInt8[np.ndarray, "examples height width channels"]:
+    """Return the pixels of PNG and JPEG images.
+
+    Args:
+        path: where they are from, for messages.
+        contents: the place of each, for messages, and its bytes.
+        settings: their size and channels.
+
+    Raises:
+        DataError: if there is none, or one is damaged, too large, or of another size.
+
+    """
+    images, size = list[UInt8[np.ndarray, "..."]](), 0
+    for place, content in contents:
+        image = decode_image(content, place, settings)
+        size += NUMBER_BYTES * image.size
+        refuse_large(f"{path}: its images", size, DataError, part=ARRAY)
+        _refuse_other_size(place, image, images)
+        images.append(image)
+    if not images:
+        raise DataError(f"{_shown(path)} has no image: name other data")
+    return _stacked(images)
+
+
+def _stacked(
+    images: Sequence[UInt8[np.ndarray, "..."]],
+) -> UInt8[np.ndarray, "examples height width channels"]:
     channels = max(image.shape[2] for image in images)
-    stacked = np.stack([np.broadcast_to(one, (*one.shape[:2], channels)) for one in images])
-    return stacked, np.array(names)
+    return np.stack([np.broadcast_to(one, (*one.shape[:2], channels)) for one in images])
+
+
+def _refuse_other_size(
+    place: str, image: UInt8[np.ndarray, "..."], before: Sequence[UInt8[np.ndarray, "..."]]
+) -> None:
+    """Refuse an image that has another size than the first.
+
+    Raises:
+        DataError: if it has.
+
+    """
+    if before and image.shape[:2] != before[0].shape[:2]:
+        raise DataError(
+            f"{place} has {_size(image)} pixels, but the first image has {_size(before[0])}: "
+            "state the side to which the app scales them, such as image_side = 32 in the "
+            "plan's source (of init: --read 'image_side = 32')"
+        )
 
 
 def _files(path: Path, depth: int) -> Iterator[Path]:
