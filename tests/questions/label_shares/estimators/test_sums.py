@@ -19,6 +19,7 @@ from overheard.questions.label_shares.attacks.sum_shares import (
     FEW_SUMS,
     HIDDEN_SIZES,
     MOST_DRIFT,
+    MOST_UNEXPLAINED,
     SumShares,
     doubt_count,
     doubt_weights,
@@ -122,12 +123,26 @@ def test_constant_shares_do_not_drift_and_moving_ones_do() -> None:
     assert ((low <= truth) & (truth <= high)).mean() > 0.75
 
 
-def test_a_large_drift_is_doubted() -> None:
-    found = SharesPosterior(np.zeros((1, 1, 2)), 1.0, 0.0, MOST_DRIFT, 0, None)
-    assert find_doubt(found, 40) is None
-    doubt = find_doubt(replace(found, drift=2 * MOST_DRIFT), 40)
-    assert doubt is not None
-    assert "change so much over the rounds" in doubt
+def test_a_drift_that_is_large_or_erratic_is_doubted() -> None:
+    fits = SharesPosterior(
+        np.zeros((1, 1, 2)),
+        scale=1.0,
+        extra=0.0,
+        drift=MOST_DRIFT,
+        unexplained=0.0,
+        wrong=0,
+        exchange_p=None,
+    )
+    assert find_doubt(fits, 40) is None
+    # New noise in each sum, such as that of a defense, is no drift.
+    assert find_doubt(replace(fits, drift=0.0, unexplained=MOST_UNEXPLAINED), 40) is None
+    for doubted in (
+        replace(fits, drift=2 * MOST_DRIFT),
+        replace(fits, unexplained=MOST_UNEXPLAINED),
+    ):
+        doubt = find_doubt(doubted, 40)
+        assert doubt is not None
+        assert "change so much over the rounds" in doubt
 
 
 @pytest.mark.slow

@@ -72,6 +72,7 @@ class SharesPosterior:
         extra: the variance that comes anew in each sum, as a factor of the mean variance.
         drift: the variance of a client's shares over the rounds around their mean, as a factor
             of that of clients with one label each; 0 = constant shares.
+        unexplained: the extra variance that constant shares would need.
         wrong: number of sums left out, as their cohorts do not fit them.
         exchange_p: p-value of the evidence among exchanges of cohorts between neighbouring
             rounds; None = there are too few rounds. It is approximate, as neighbouring rounds
@@ -83,6 +84,7 @@ class SharesPosterior:
     scale: float
     extra: float
     drift: float
+    unexplained: float
     wrong: int
     exchange_p: float | None
 
@@ -101,7 +103,8 @@ def draw_shares(
     """
     basis = contrasts(classes)
     kept = _without_wrong_cohorts(response, basis)
-    chosen = _fit(kept, basis)
+    constant = _fit_constant(kept, basis)
+    chosen = _fit_drift(kept, basis, constant)
     probabilities = chosen.probabilities
     drawn = generator.choice(probabilities.size, CHAINS, p=probabilities.ravel())
     concentrations, scales = np.unravel_index(drawn, probabilities.shape)
@@ -111,17 +114,34 @@ def draw_shares(
     wrong = len(response.weights) - len(kept.weights)
     exchange_p = _exchange_p(kept, chosen, basis, generator)
     drift = chosen.drift * chosen.scale
-    return SharesPosterior(draws, chosen.scale, chosen.extra, drift, wrong, exchange_p)
+    return SharesPosterior(
+        draws, chosen.scale, chosen.extra, drift, constant.extra, wrong, exchange_p
+    )
 
 
 def _fit(response: SumResponse, basis: Float[np.ndarray, "classes contrasts"]) -> "_Equations":
-    """Return the equations with the extra variance and the drift of the largest evidence.
+    """Return the equations with the extra variance and the drift that the sums speak for."""
+    return _fit_drift(response, basis, _fit_constant(response, basis))
 
-    Shares are taken as constant unless a drift explains the sums better and is large enough.
+
+def _fit_constant(
+    response: SumResponse, basis: Float[np.ndarray, "classes contrasts"]
+) -> "_Equations":
+    """Return the equations with the extra variance of the largest evidence, without a drift."""
+    fits = (_Equations(response, extra, 0.0, basis) for extra in EXTRA)
+    return max(fits, key=lambda one: one.total_evidence)
+
+
+def _fit_drift(
+    response: SumResponse,
+    basis: Float[np.ndarray, "classes contrasts"],
+    constant: "_Equations",
+) -> "_Equations":
+    """Return the equations with a drift if it explains the sums better and is large enough.
+
     Larger drifts are tried as long as they explain the sums better.
     """
-    fits = (_Equations(response, extra, 0.0, basis) for extra in EXTRA)
-    constant = best = max(fits, key=lambda one: one.total_evidence)
+    best = constant
     # Where shares drift, constant ones need an extra variance that a drift may not.
     for extra in dict.fromkeys((constant.extra, 0.0)):
         last = -np.inf
