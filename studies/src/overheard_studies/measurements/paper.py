@@ -1,5 +1,6 @@
 """All measurements that repeat no paper, under the name "overheard"."""
 
+from overheard_studies.measurements.adapter_leaks import adapter_leaks
 from overheard_studies.measurements.audits import (
     adapters,
     identity,
@@ -49,6 +50,7 @@ PAPER = Paper(
         equal_views(),
         mm_aug(),
         adapters(),
+        adapter_leaks(),
         label_shares(),
         label_share_doubts(),
         label_share_intervals(),
