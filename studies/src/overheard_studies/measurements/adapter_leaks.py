@@ -370,7 +370,8 @@ def adapter_leaks() -> Study:
         "What adapters leak by their rank and layers",
         "It repeats no paper. The base predicts the next word of public text. The rate of each "
         f"row reached the highest accuracy on news on seed {TUNING_SEED}, in {TUNING_ROUNDS} "
-        "rounds. All attacks have their defaults and the same knowledge.",
+        "rounds. All attacks have the same knowledge, and their defaults, but amortised has "
+        f"100 steps and {VIRTUAL_CLIENTS} virtual clients.",
         measurements=(
             *(Measurement(f"rates_{row}", partial(_measure_rates, row)) for row in TRAINED),
             *(
