@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from overheard.auditing.run import audit
-from overheard.auditing.simulate import simulate
 from overheard.auditing.summary import summarise
 from overheard.core.attack import Attack
 from overheard.core.examples import Examples
@@ -47,15 +46,10 @@ from overheard_studies.estimates import BOOTSTRAP_SEED, final_accuracy
 from overheard_studies.study import Measurement, MeasurementRun, Study
 from overheard_studies.values import ReproducedValue, make_value
 
-TUNING_SEED = 900
-"""On which rates were chosen; no other figure is of it."""
-
 SEEDS = (500, 501, 502)
 
-TUNING_ROUNDS = 4
-
-RATES = (0.001, 0.003, 0.01, 0.03)
-"""Rates of Adam that were tried."""
+RATE = 0.01
+"""Rate of Adam in all rows, so that rows differ in what is trained alone."""
 
 WIDTH, DEPTH, HEADS = 64, 1, 4
 
@@ -89,7 +83,6 @@ class Trained:
         rank: rank of the adapters; 0 = the whole network.
         layers: which layers have adapters, as in `LAYERS`.
         trains_head: whether the last layer is trained beside them.
-        rate: rate of Adam, chosen on the tuning seed.
 
     """
 
@@ -97,7 +90,6 @@ class Trained:
     rank: int = 0
     layers: str = "all"
     trains_head: bool = True
-    rate: float = 0.01
 
     def model(self, base: Path) -> Transformer | Own:
         """Return the model, whose other weights are those of a file."""
@@ -131,14 +123,14 @@ def with_frozen_head(task: Task, rank: int, layers: str, base: str) -> nn.Module
 
 TRAINED: Mapping[str, Trained] = {
     "whole": Trained("whole network"),
-    "rank_1": Trained("rank 1", 1, rate=0.03),
-    "rank_4": Trained("rank 4", 4, rate=0.03),
+    "rank_1": Trained("rank 1", 1),
+    "rank_4": Trained("rank 4", 4),
     "rank_16": Trained("rank 16", 16),
     "rank_4_attention": Trained("rank 4, attention alone", 4, "attention"),
     "rank_4_feed_forward": Trained("rank 4, feed-forward part alone", 4, "feed_forward"),
-    "rank_1_frozen_head": Trained("rank 1, head frozen", 1, trains_head=False, rate=0.003),
+    "rank_1_frozen_head": Trained("rank 1, head frozen", 1, trains_head=False),
     "rank_4_frozen_head": Trained("rank 4, head frozen", 4, trains_head=False),
-    "rank_16_frozen_head": Trained("rank 16, head frozen", 16, trains_head=False, rate=0.03),
+    "rank_16_frozen_head": Trained("rank 16, head frozen", 16, trains_head=False),
 }
 """The rows."""
 
@@ -171,14 +163,13 @@ class World:
         """The data set."""
         return self.data.source
 
-    def plan(self, row: str, base: Path, seeds: Sequence[int], rate: float) -> Plan:
+    def plan(self, row: str, base: Path, seeds: Sequence[int]) -> Plan:
         """Return the plan of one row.
 
         Args:
             row: its key.
             base: file of the weights to start from.
             seeds: seeds of the runs.
-            rate: rate of Adam.
 
         """
         threat = ThreatPlan(
@@ -192,7 +183,7 @@ class World:
                 model=TRAINED[row].model(base),
                 rounds=self.rounds,
                 epochs=self.epochs,
-                rate=rate,
+                rate=RATE,
                 batch=16,
                 optimizer="adam",
             ),
@@ -285,7 +276,7 @@ def _measure(world: str, row: str, run: MeasurementRun) -> Iterator[ReproducedVa
     seeds = run.seeds or (SEEDS[:1] if run.quick else SEEDS)
     base = _base(world, run.folder, data_folder(run.resources.data))
     plan, folder = (
-        settings.plan(row, base, seeds, trained.rate),
+        settings.plan(row, base, seeds),
         run.folder / f"running_{world}_{row}",
     )
     remove_folder(folder, inside=run.folder)
@@ -294,7 +285,7 @@ def _measure(world: str, row: str, run: MeasurementRun) -> Iterator[ReproducedVa
     context = (
         f"{trained.title}, {settings.source.name}, {settings.data.clients} clients of "
         f"{settings.data.examples} examples, rounds {settings.rounds}, epochs "
-        f"{settings.epochs}, rate {trained.rate:g}, seeds {', '.join(map(str, seeds))}"
+        f"{settings.epochs}, rate {RATE:g}, seeds {', '.join(map(str, seeds))}"
     )
     for one in summarise(made.findings, BOOTSTRAP_SEED):
         if one.score not in settings.scores or one.best_uninformed is None:
@@ -352,32 +343,18 @@ def _auc(claim: Finding, other: Finding) -> float:
     return float((pairs > 0).mean() + (pairs == 0).mean() / 2)
 
 
-def _measure_rates(row: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
-    """Yield the accuracy that each rate reaches on the tuning seed."""
-    settings = replace(WORLDS["shares"], rounds=TUNING_ROUNDS)
-    base = _base("shares", run.folder, data_folder(run.resources.data))
-    for rate in RATES[-1:] if run.quick else RATES:
-        plan = settings.plan(row, base, (TUNING_SEED,), rate)
-        _, truth = simulate(plan, resources=replace(run.resources, workers=1))
-        words = f"{TRAINED[row].title}, rate {rate:g}, seed {TUNING_SEED}: accuracy"
-        yield make_value(f"rates_{row}_{rate:g}", words, truth.accuracy[settings.rounds])
-
-
 def adapter_leaks() -> Study:
     """Return what a transformer leaks by the rank and the layers of its adapters."""
     return Study(
         "adapter_leaks",
         "What adapters leak by their rank and layers",
-        "It repeats no paper. The base predicts the next word of public text. The rate of each "
-        f"row reached the highest accuracy on news on seed {TUNING_SEED}, in {TUNING_ROUNDS} "
-        "rounds. All attacks have the same knowledge, and their defaults, but amortised has "
-        f"100 steps and {VIRTUAL_CLIENTS} virtual clients.",
-        measurements=(
-            *(Measurement(f"rates_{row}", partial(_measure_rates, row)) for row in TRAINED),
-            *(
-                Measurement(f"{world}_{row}", partial(_measure, world, row))
-                for row, world in product(TRAINED, WORLDS)
-            ),
+        "It repeats no paper. The base predicts the next word of public text. All rows train "
+        "at one rate, so that they differ in what is trained alone. All attacks have the same "
+        f"knowledge, and their defaults, but amortised has 100 steps and {VIRTUAL_CLIENTS} "
+        "virtual clients.",
+        measurements=tuple(
+            Measurement(f"{world}_{row}", partial(_measure, world, row))
+            for row, world in product(TRAINED, WORLDS)
         ),
         hours=0.2,
     )
