@@ -112,7 +112,7 @@ def draw_shares(
         CONCENTRATIONS[concentrations][:, None] * chosen.mean, SCALES[scales], sweeps
     )
     wrong = len(response.weights) - len(kept.weights)
-    exchange_p = _exchange_p(kept, chosen, basis, generator)
+    exchange_p = _exchange_p(kept, constant, basis, generator)
     drift = chosen.drift * chosen.scale
     return SharesPosterior(
         draws, chosen.scale, chosen.extra, drift, constant.extra, wrong, exchange_p
@@ -203,7 +203,11 @@ def _exchange_p(
     basis: Float[np.ndarray, "classes contrasts"],
     generator: np.random.Generator,
 ) -> float | None:
-    """Compare the evidence with that of cohorts exchanged between neighbouring sums."""
+    """Compare the evidence of constant shares with that of exchanged cohorts.
+
+    Cohorts are exchanged between neighbouring sums. The model is that of constant shares, also
+    where shares drift: the comparison is fair with any statistic, and this one is quick.
+    """
     sums = len(response.weights)
     if sums < BLOCK:
         return None
@@ -211,7 +215,7 @@ def _exchange_p(
     for _ in range(EXCHANGES):
         shift = int(generator.integers(BLOCK))
         order = np.lexsort((generator.random(sums), (np.arange(sums) + shift) // BLOCK))
-        exchanged = _fit(response.exchange(order), basis)
+        exchanged = _fit_constant(response.exchange(order), basis)
         at_least += exchanged.total_evidence >= fit.total_evidence
     return at_least / (1 + EXCHANGES)
 
