@@ -17,7 +17,7 @@ COLUMNS = {
     "words": "users_{row}_combined_rows_rare_word_precision",
     "membership": "records_{row}_whitened_membership_membership_auc",
     "label shares": "shares_{row}_amortised_l1",
-    "label shares, last layer": "shares_{row}_mean_softmax_l1",
+    "label shares, by outputs": "shares_{row}_mean_softmax_l1",
     "identity": "users_{row}_reidentify_wccn_top1",
 }
 """The titles of columns, and the names of their values."""
