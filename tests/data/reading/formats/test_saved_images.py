@@ -81,6 +81,23 @@ def test_an_image_that_is_none_or_of_another_size_is_told(
         read_saved_images(folder, ImageSettings(), "label")
 
 
+@pytest.mark.parametrize(
+    ("names", "labels", "told"),
+    [
+        (["cat", "cat"], [0, 1], "must be texts that differ"),
+        ([{"a": 1}, None], [0, 1], "must be texts that differ"),
+        (["cat", "dog"], [0, -1], "such as -1 for no label"),
+    ],
+)
+def test_names_never_make_one_class_of_two_nor_a_class_of_records_without_a_label(
+    names: list[object], labels: list[int], told: str, tmp_path: Path
+) -> None:
+    features = FEATURES | {"label": {"_type": "ClassLabel", "names": names}}
+    folder = saved(tmp_path / "spare", [stored(png(1))] * 2, labels, features)
+    with pytest.raises(DataError, match=told):
+        read_saved_images(folder, ImageSettings(), "label")
+
+
 def test_a_label_beyond_the_names_and_a_column_that_is_not_there_are_told(
     tmp_path: Path,
 ) -> None:

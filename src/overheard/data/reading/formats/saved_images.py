@@ -152,7 +152,19 @@ def _labels(
         raise DataError(
             f"{path}: the column {printable_excerpt(label)!r} has empty values: drop those rows"
         )
+    if names and not (
+        all(isinstance(one, str) for one in names) and len(set(names)) == len(names)
+    ):
+        raise DataError(
+            f"{path}: the names of its classes must be texts that differ: name the classes "
+            "anew (datasets.ClassLabel), and save the dataset again"
+        )
     if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in cells):
+        if names:
+            raise DataError(
+                f"{path}: the column {printable_excerpt(label)!r} has labels that are no "
+                "number of a class, such as -1 for no label: drop those rows"
+            )
         return np.array(cells)
     numbers = np.array([int(one) for one in cells])
     if not names:
