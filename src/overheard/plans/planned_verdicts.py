@@ -48,10 +48,12 @@ TRUTH_OF_LIST = (
 
 
 def describe_unlike_records(plan: Plan, difference: RecordDifference) -> tuple[str, ...]:
-    """Return that listed records which differ by themselves get scores and no verdict.
+    """Return a sentence for each target that gets no verdict, as listed records differ.
+
+    There is none if they are enough alike.
 
     Args:
-        plan: the plan, which says whom it asks about.
+        plan: the plan, which says whether it asks about clients or the cohort.
         difference: how far they differ.
 
     """
