@@ -396,21 +396,22 @@ class _Classes:
     def numbers(
         self, path: Path, name: str, labels: Shaped[np.ndarray, " examples"]
     ) -> Int64[np.ndarray, " examples"]:
-        """Return the number of the class of each label.
+        """Return the number of the class of each label, which may be its name.
 
         Raises:
             DataError: if a label stands for no class.
 
         """
         labels = class_cells(path, name, labels)
-        is_known = np.isin(labels, self.values)
+        values = np.array(self.names) if labels.dtype.kind == "U" else self.values
+        is_known = np.isin(labels, values)
         if not is_known.all():
             raise DataError(
                 f"{path}: '{name}' holds the label {str(labels[~is_known][0])!r}, which is no "
                 "class of the training examples: remove or correct it"
             )
-        order = np.argsort(self.values)
-        return order[np.searchsorted(self.values[order], labels)].astype(np.int64)
+        order = np.argsort(values)
+        return order[np.searchsorted(values[order], labels)].astype(np.int64)
 
 
 def _find_outputs(

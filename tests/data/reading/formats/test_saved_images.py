@@ -53,6 +53,24 @@ def test_images_and_names_of_classes_are_read(tmp_path: Path) -> None:
     assert sorted({float(one.mean()) for one in inputs}) == [10.0 * one for one in range(10)]
 
 
+def test_classes_have_the_order_that_the_dataset_states(tmp_path: Path) -> None:
+    features = FEATURES | {"label": {"_type": "ClassLabel", "names": ["dog", "ape", "cat"]}}
+    images = [stored(png(one % 3)) for one in range(30)]
+    folder = saved(tmp_path / "spare", images, [one % 3 for one in range(30)], features)
+    np.savez(
+        tmp_path / "records.npz",
+        x=np.full((2, 2, 3, 1), 9, np.uint8),
+        y=np.array(["cat", "dog"]),
+        member=np.array([1, 0]),
+    )
+    data = Own(str(folder), scale="as_written", candidates=str(tmp_path / "records.npz")).load(
+        None
+    )
+    assert data.task.class_names == ("dog", "ape", "cat")
+    assert data.train.labels.tolist() == data.train.inputs.mean((1, 2, 3)).tolist()
+    assert data.listed.records.labels.tolist() == [2, 0]
+
+
 def test_an_image_that_lies_elsewhere_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(png(7))
     named = stored(None, str(tmp_path / "outside.png"))
@@ -84,8 +102,8 @@ def test_an_image_that_is_none_or_of_another_size_is_told(
 @pytest.mark.parametrize(
     ("names", "labels", "told"),
     [
-        (["cat", "cat"], [0, 1], "must be texts that differ"),
-        ([{"a": 1}, None], [0, 1], "must be texts that differ"),
+        (["cat", "cat"], [0, 1], "has a name twice"),
+        ([{"a": 1}, None], [0, 1], "must be texts"),
         (["cat", "dog"], [0, -1], "such as -1 for no label"),
     ],
 )

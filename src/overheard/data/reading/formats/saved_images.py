@@ -10,6 +10,7 @@ from jaxtyping import Shaped
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.arrays import checked_names
 from overheard.data.reading.arrow_folder import read_arrow_folder, read_features
 from overheard.data.reading.formats.image_folder import ImageSettings, stack_images
 
@@ -39,7 +40,8 @@ def read_saved_images(path: Path, settings: ImageSettings, label: str) -> Arrays
         label: name of the column of labels; without it, one of `LABELS` is taken.
 
     Returns:
-        "x" (examples x height x width x channels, uint8), and "y" (names or numbers).
+        "x" (examples x height x width x channels, uint8), "y" (numbers or names of classes)
+        and, if the dataset names its classes, "class_names" in its order.
 
     Raises:
         DataError: if a column is missing or damaged, or images are damaged, too large, differ
@@ -65,7 +67,7 @@ def read_saved_images(path: Path, settings: ImageSettings, label: str) -> Arrays
     cells = found.cells(label)
     return {
         "x": stack_images(path, _contents(path, found.columns[images]), settings),
-        "y": _labels(path, label, cells, names if isinstance(names, list) else []),
+        **_labels(path, label, cells, names if isinstance(names, list) else []),
     }
 
 
@@ -106,7 +108,7 @@ def images_of_returned(
     contents = _contents(path, table.column(images))
     return {
         "x": stack_images(path, contents, settings),
-        "y": _labels(path, label, cells, names),
+        **_labels(path, label, cells, names),
     }
 
 
@@ -144,34 +146,31 @@ def _contents(path: Path, column: "pyarrow.ChunkedArray") -> Iterable[tuple[str,
         yield f"{path}: image {number}", image.as_py()
 
 
-def _labels(
-    path: Path, label: str, cells: Sequence[str], names: Sequence[object]
-) -> Shaped[np.ndarray, " examples"]:
-    """Return the names of the classes, or the numbers if they have none."""
+def _labels(path: Path, label: str, cells: Sequence[str], names: Sequence[object]) -> Arrays:
+    """Return the labels as "y" and, if classes have names, those in their order."""
     if "" in cells:
         raise DataError(
             f"{path}: the column {printable_excerpt(label)!r} has empty values: drop those rows"
         )
-    if names and not (
-        all(isinstance(one, str) for one in names) and len(set(names)) == len(names)
-    ):
+    if not all(isinstance(one, str) for one in names):
         raise DataError(
-            f"{path}: the names of its classes must be texts that differ: name the classes "
-            "anew (datasets.ClassLabel), and save the dataset again"
+            f"{path}: the names of its classes must be texts: name the classes anew "
+            "(datasets.ClassLabel), and save the dataset again"
         )
+    classes = checked_names(path, label, [str(one) for one in names])
     if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in cells):
         if names:
             raise DataError(
                 f"{path}: the column {printable_excerpt(label)!r} has labels that are no "
                 "number of a class, such as -1 for no label: drop those rows"
             )
-        return np.array(cells)
+        return {"y": np.array(cells)}
     numbers = np.array([int(one) for one in cells])
     if not names:
-        return numbers
+        return {"y": numbers}
     if numbers.max(initial=0) >= len(names):
         raise DataError(
             f"{path}: a label is {numbers.max()}, but {len(names)} classes have names: save "
             "the dataset again"
         )
-    return np.array([str(names[one]) for one in numbers])
+    return {"y": numbers, "class_names": np.array(classes)}
