@@ -8,7 +8,12 @@ import pytest
 from overheard.findings.audit import Audit
 from overheard.statistics.estimate import Estimate
 from overheard_studies.conclusion import Conclusion
-from overheard_studies.conclusions_page import conclusions_page, judge_stored, of_papers
+from overheard_studies.conclusions_page import (
+    conclusion_counts,
+    conclusions_page,
+    judge_stored,
+    of_papers,
+)
 from overheard_studies.decaf.setting import DecafBenchmark
 from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.how_run import CHECKOUT, HowRun
@@ -104,7 +109,7 @@ def test_a_stored_conclusion_counts_only_as_it_is_stated_now() -> None:
     assert (one.holds, one.evidence) == ("undecided", "not run: 3 core hours")
 
 
-def test_a_quick_run_counts_where_only_that_decides() -> None:
+def test_a_quick_run_counts_only_where_the_full_one_lacks_runs() -> None:
     study = Study("figure5", "A figure", "", conclusions=(ABOVE,))
     full, quick = (
         PaperStatement("above", ABOVE.statement, "undecided", words, ABOVE.condition)
@@ -119,6 +124,19 @@ def test_a_quick_run_counts_where_only_that_decides() -> None:
     assert both(holds="undecided").evidence == "6 runs"
     assert both(full, holds="undecided") == full
     assert both(replace(full, holds="yes"), holds="no").holds == "yes"
+    by_interval = replace(full, evidence="undecided: l1 0.03 (0.0 to 0.1)")
+    assert both(by_interval, holds="no") == by_interval
+
+
+def test_what_is_judged_at_a_reduced_size_is_told_and_counted_apart() -> None:
+    study = Study("figure5", "A figure", "", conclusions=(ABOVE,))
+    found = PaperStatement("above", ABOVE.statement, "no", "it is 0.1", ABOVE.condition)
+    full = stored(study, found)
+    quick = replace(full, stored=replace(full.stored, quick=True))
+    rows = [conclusion_counts([one]).rows[0] for one in (full, quick)]
+    # After the paper, its experiments and runs: holds and does not, each here and reduced.
+    assert [row[3:7] for row in rows] == [("0", "0", "1", "0"), ("0", "0", "0", "1")]
+    assert "| does not hold at a reduced size | it is 0.1 |" in conclusions_page([quick])
 
 
 def test_the_page_of_conclusions_counts_them_by_paper() -> None:
@@ -127,7 +145,7 @@ def test_the_page_of_conclusions_counts_them_by_paper() -> None:
     found = PaperStatement("above", ABOVE.statement, "no", "it is 0.1", ABOVE.condition)
     lines = conclusions_page([stored(study, found)]).splitlines()
     # Of one experiment, which was run, one conclusion does not hold and one cannot be judged.
-    assert "| shift | 1 | 1 | 0 | 1 | 0 | 1 | 2.0 | 0 |" in lines
+    assert "| shift | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 2.0 | 0 |" in lines
     size = "own size (1 audit), commit aaaaaaaa-dirty"
     row = f"does not hold here | it is 0.1 | above 0 | {size} |"
     assert any(line.endswith(row) for line in lines)

@@ -14,11 +14,11 @@ from overheard.cli.progress import progress_bar
 from overheard.core.errors import AuditError, OutputError
 from overheard.disk.writing import write_text
 from overheard_studies.conclusions_page import (
-    STATES,
     conclusion_counts,
     conclusions_page,
     judge_stored,
     of_papers,
+    state_words,
 )
 from overheard_studies.experiments import (
     StoredExperiment,
@@ -158,8 +158,8 @@ def write_report_of_all(out: Path | None, markdown: Path | None, quiet: bool) ->
 def print_conclusions(experiments: Sequence[StoredExperiment], console: Console) -> None:
     """Print each conclusion, whether it holds and by what, and the counts by paper."""
     for one in experiments:
-        for _, each in judge_stored(one):
-            console.print(Text(f"{one.name}: {STATES[each.holds]}", style="bold"))
+        for run, each in judge_stored(one):
+            console.print(Text(f"{one.name}: {state_words(run, each)}", style="bold"))
             console.print(Text(f"  {each.statement}\n  {each.evidence}"))
     counts = conclusion_counts(experiments)
     for paper, *cells in counts.rows:

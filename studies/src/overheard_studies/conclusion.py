@@ -1,5 +1,6 @@
 """A statement of a paper or a page, and how it is judged by the intervals of statistics."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -12,6 +13,11 @@ from overheard_studies.values import Values
 
 Statistics = Mapping[str, Estimate | None]
 """Statistics by name; None = not measured."""
+
+NOT_RUN = "not run"
+"""How the evidence begins where an audit is missing."""
+
+_LACKS_RUNS = re.compile(rf"{NOT_RUN}: |\d+ runs? of \d+")
 
 FindStatistics = Callable[[StudyRuns, Values], Statistics]
 """Returns statistics of a study, from its audits and the values that were read from them."""
@@ -71,7 +77,7 @@ class Conclusion:
         names = self.audits or tuple(runs.audits)
         missing = [name for name in names if name not in runs.audits]
         if missing:
-            return self._statement("undecided", f"not run: {', '.join(missing)}")
+            return self._statement("undecided", f"{NOT_RUN}: {', '.join(missing)}")
         count = len(runs.common_seeds(names)) if names else self.least_runs
         told = f"{count} run{'' if count == 1 else 's'} of {self.least_runs}"
         if count == 0:
@@ -127,6 +133,16 @@ class Conclusion:
         if lowest < one.low and one.high < highest:
             return "yes"
         return "no" if one.high < lowest or one.low > highest else "undecided"
+
+
+def lacks_runs(judged: PaperStatement) -> bool:
+    """Return whether a conclusion is undecided because audits or runs are missing.
+
+    >>> told = "undecided: l1 0.03 (0.0 to 0.1)", "not run: mnist", "1 run of 5; l1 0.03"
+    >>> [lacks_runs(PaperStatement("a", "A", "undecided", one, "below 0")) for one in told]
+    [False, True, True]
+    """
+    return judged.holds == "undecided" and bool(_LACKS_RUNS.match(judged.evidence))
 
 
 def is_above(estimate: Estimate | None, bound: float) -> Holds:

@@ -7,7 +7,7 @@ from html import escape
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
 from overheard.findings.number_format import format_number
-from overheard_studies.conclusion import Conclusion
+from overheard_studies.conclusion import Conclusion, lacks_runs
 from overheard_studies.experiments import StoredExperiment
 from overheard_studies.measurements import paper as measurements
 from overheard_studies.pages.experiment_page import PaperStatement, State
@@ -18,6 +18,18 @@ STATES: dict[State, str] = {
     "undecided": "undecided",
     "cannot be run here": "cannot be run here",
 }
+
+AT_REDUCED_SIZE: dict[State, str] = {
+    "yes": "holds at a reduced size",
+    "no": "does not hold at a reduced size",
+}
+"""What a run by `--quick` tells: there attacks have less data and less work."""
+
+COUNTED = (
+    *(words[state] for state in AT_REDUCED_SIZE for words in (STATES, AT_REDUCED_SIZE)),
+    *(words for state, words in STATES.items() if state not in AT_REDUCED_SIZE),
+)
+"""The states in the order in which they are counted."""
 
 HEAD = """\
 # Conclusions of the papers
@@ -33,6 +45,8 @@ Each conclusion was stated as code: a statistic, the side of a margin on which i
 the audits. It holds here if the 95 % interval over at least five runs lies on the paper's side
 of the margin. It does not hold here if the interval lies on the other side. Otherwise it is
 undecided. The size says how much was run: "full" is the paper's size, "own size" another one.
+At a "reduced" size, that of `--quick`, clients have fewer examples, and attacks train for fewer
+steps. What holds there, or does not, may be otherwise at the paper's size: it is counted apart.
 A commit that ends with "-dirty" was changed before the run.
 """
 
@@ -57,14 +71,18 @@ def by_paper(
 def judge_stored(one: StoredExperiment) -> Iterator[tuple[StoredExperiment, PaperStatement]]:
     """Yield each conclusion of an experiment, as stored values judge it, with their run.
 
-    The run of the full size counts, and that by `--quick` where only that one decides. A
-    conclusion that was changed after it was stored is undecided.
+    The run of the full size counts where it has enough runs. Otherwise that by `--quick`
+    counts, if it decides. A conclusion that was changed after it was stored is undecided.
     """
     runs = [run for run in (one, one.quick_run) if run is not None]
     for conclusion in one.study.conclusions:
         found = [(run, told) for run in runs if (told := _find(run, conclusion)) is not None]
-        decided = [pair for pair in found if pair[1].holds in ("yes", "no")]
-        yield next(iter([*decided, *found]), (one, _not_judged(one, conclusion)))
+        counts = [
+            (run, told)
+            for run, told in found
+            if told.holds in ("yes", "no") or (run is one and not lacks_runs(told))
+        ]
+        yield next(iter([*counts, *found]), (one, _not_judged(one, conclusion)))
 
 
 def _find(run: StoredExperiment, conclusion: Conclusion) -> PaperStatement | None:
@@ -102,7 +120,7 @@ def conclusions_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
             (
                 one.name,
                 make_printable(each.statement),
-                STATES[each.holds],
+                state_words(run, each),
                 make_printable(each.evidence),
                 each.condition,
                 make_printable(_origin(run)),
@@ -112,6 +130,12 @@ def conclusions_table(experiments: Sequence[StoredExperiment]) -> ReportTable:
         ),
         6,
     )
+
+
+def state_words(run: StoredExperiment, judged: PaperStatement) -> str:
+    """Return in words whether a conclusion holds, as this run judges it."""
+    is_reduced = run.stored is not None and run.stored.quick
+    return ((STATES | AT_REDUCED_SIZE) if is_reduced else STATES)[judged.holds]
 
 
 def _origin(run: StoredExperiment) -> str:
@@ -124,13 +148,13 @@ def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
     """Return how many conclusions of each paper hold here, and the core hours."""
     rows = list[tuple[str, ...]]()
     for paper, those in by_paper(experiments).items():
-        counts = Counter(each.holds for one in those for _, each in judge_stored(one))
+        counts = Counter(state_words(*judged) for one in those for judged in judge_stored(one))
         rows.append(
             (
                 paper,
                 str(len(those)),
                 str(sum(one.stored is not None for one in those)),
-                *(str(counts[state]) for state in STATES),
+                *(str(counts[state]) for state in COUNTED),
                 format_number(sum(one.hours_spent for one in those)),
                 format_number(sum(one.hours_left for one in those)),
             )
@@ -139,7 +163,7 @@ def conclusion_counts(experiments: Sequence[StoredExperiment]) -> ReportTable:
         "Paper",
         "Experiments",
         "Run",
-        *(state.capitalize() for state in STATES.values()),
+        *(state.capitalize() for state in COUNTED),
         "Core hours spent",
         "Core hours not run",
     )
