@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from overheard.algorithms.fed_avg import FedAvg
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
 from overheard.core.errors import PlanError
@@ -12,6 +13,7 @@ from overheard.planning.plan_check import PlanCheck, check_plan
 from overheard.plans.plan import ThreatPlan
 from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
 from overheard.questions.shift.attacks.shift_tracking import ShiftTracking
 from tests.auditing.plans import SMALL, TINY, replace_tables
@@ -39,6 +41,14 @@ def test_refusals_are_those_of_the_audit(checked: PlanCheck, tmp_path: Path):
     assert {(one.arm, one.attack) for one in checked.attacks if one.able_count} == ran
     (read,) = (run.sums for run in found.arms if run.sums is not None)
     assert tuple(describe_sums(read, "arm “secure aggregation”")) == checked.sums
+
+
+def test_a_client_runs_where_a_server_rate_is_divided_out():
+    listens = ThreatPlan(observers=("client/0",), attacks=(BiasInversion(),), about="cohort")
+    training = TINY.training.model_copy(update={"algorithm": FedAvg(rate=0.5)})
+    plan = replace_tables(TINY, training=training, threats=(listens,))
+    (found,) = check_plan(plan, HERE, None, with_estimate=False).attacks
+    assert (found.able_count, found.missing) == (1, ())
 
 
 def test_a_recording_uses_the_first_seed_alone(simulated: Path):

@@ -32,6 +32,7 @@ from overheard.core.messages import (
     MessageBody,
     Update,
     Weights,
+    apply_update,
 )
 from overheard.core.needs import CANDIDATES
 from overheard.core.parties import COHORT, SERVER, Party, joining_round, late_joiner
@@ -286,11 +287,12 @@ def sketch_transcript(federation: Federation) -> Transcript:
 
     The weights are fresh and the updates random: nothing is trained. All clients of a round
     send the same change, so that large federations fit into memory. What the messages tell is
-    who can read them, and the shapes of their tensors.
+    who can read them, and the shapes of their tensors. The model moves in each round, or it
+    would look as if nobody had replied.
     """
     at_home = local_names(federation.algorithm, federation.build_model)
     initial = initial_weights(federation.build_model, Seed(0))
-    weights = {name: one for name, one in initial.items() if name not in at_home}
+    weights: Weights = {name: one for name, one in initial.items() if name not in at_home}
     everyone = frozenset(federation.clients)
     readers = frozenset[Party]() if federation.is_masked else TO_SERVER
     messages = list[Message]()
@@ -309,6 +311,7 @@ def sketch_transcript(federation: Federation) -> Transcript:
             total = sum(map(len, federation.rows[number]))
             body = Aggregate(change, everyone, total)
             messages.append(Message(number, COHORT, TO_SERVER, body))
+        weights = apply_update(weights, change)
     return Transcript(tuple(messages))
 
 
