@@ -5,12 +5,15 @@ from pathlib import Path
 
 import torch
 
+from overheard.algorithms.fed_avg import FedAvg
+from overheard.core.algorithm.deduced_view import deduce_means, find_cohorts
 from overheard.core.examples import Examples
+from overheard.core.parties import client, late_joiner
 from overheard.core.recipe import Recipe
 from overheard.defenses.secure_aggregation import SecureAggregation
 from overheard.federation.run import run
 from overheard.participation.participation import find_participation
-from overheard.planning.planned_sums import planned_participation
+from overheard.planning.planned_sums import heard_participation, planned_participation
 from tests.federation.conftest import federation
 
 
@@ -32,3 +35,14 @@ def test_the_cohorts_and_totals_are_those_of_the_run(tmp_path: Path):
     assert planned.clients == found.clients
     assert planned.took_part.tolist() == found.took_part.tolist()
     assert planned.totals == found.totals
+    cohorts = find_cohorts(transcript.messages)
+    for observers, first in (((client(0), client(2)), 0), ((late_joiner(5),), 5)):
+        seen = transcript.seen_by(*observers)
+        view = deduce_means(seen, FedAvg(), is_known=True, cohorts=cohorts)
+        read = find_participation(view.messages, observers)
+        told = heard_participation(planned, observers, first)
+        assert read is not None
+        assert told is not None
+        assert (told.clients, told.rounds) == (read.clients, read.rounds)
+        assert told.took_part.tolist() == read.took_part.tolist()
+        assert set(told.totals) == set(read.totals) == {None}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from overheard.archive.layout import truth_path
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
+from overheard.core.algorithm.deduced_view import UNRECORDED_COHORTS
 from overheard.core.errors import PlanError
 from overheard.core.messages import Aggregate, Broadcast, Update
 from overheard.core.parties import COHORT, SERVER, client
@@ -20,6 +21,8 @@ from overheard.core.seeds import Seed
 from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_recorded_facts
+from overheard.plans.plan import ThreatPlan
+from overheard.questions.label_shares.attacks.sum_shares import SumShares
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo
 
@@ -190,8 +193,17 @@ def test_of_only_global_models_the_cohort_is_asked_as_a_late_joiner(tmp_path: Pa
     assert "decaf" in written.missing
     assert "amortised" not in written.attacks
     _, record_with_clients = CASES["only global models, with their readers"]
-    named = first_plan(record_with_clients(tmp_path / "named"), network, tmp_path)
+    recording = record_with_clients(tmp_path / "named")
+    named = first_plan(recording, network, tmp_path)
     assert "amortised" in named.attacks
+    # That they know the cohorts is of no use: no message says who they were.
+    single = ThreatPlan(
+        observers=("late/0",), attacks=(SumShares(),), knows=(*threat.knows, "cohorts")
+    )
+    plan = named.plan.model_copy(update={"threats": (single,)})
+    (outlook,) = check_plan(plan, HERE, recording, with_estimate=False).attacks
+    assert outlook.able_count == 0
+    assert UNRECORDED_COHORTS in dict(outlook.missing)
 
 
 def test_of_one_global_model_nothing_can_be_asked(tmp_path: Path):

@@ -244,6 +244,9 @@ def test_attack_names_have_targets_and_knowledge():
     assert named() == "decaf"
     assert named(about="cohort") == "decaf, about the cohort"
     assert named(knows=("model",)) == "decaf, without auxiliary and recipe"
+    cohorts = ("auxiliary", "model", "recipe", "cohorts")
+    assert named(knows=cohorts, observers=("late/3",)) == "decaf, knowing who took part"
+    assert named(knows=cohorts) == "decaf"  # the server knows it in any case
     assert named(knows=("auxiliary", "model", "recipe", "defenses")) == (
         "decaf, knowing defenses of training"
     )

@@ -18,7 +18,7 @@ from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AttackSpec
 from overheard.auditing.progress import Progress
 from overheard.core.algorithm.algorithm import Algorithm
-from overheard.core.algorithm.deduced_view import deduce_means
+from overheard.core.algorithm.deduced_view import deduce_means, find_cohorts
 from overheard.core.attack import Attack, missing_needs
 from overheard.core.custom_code.attack_claims import (
     AttackClaims,
@@ -30,7 +30,7 @@ from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.failures import describe_internal_error
 from overheard.core.knowledge import Knowledge
 from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
-from overheard.core.needs import CLASSES, MODEL
+from overheard.core.needs import CLASSES, MODEL, SUMS
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
 from overheard.core.seeds import Seed
 from overheard.core.transcript import Transcript
@@ -210,7 +210,7 @@ def _observe(
     seen = transcript.seen_by(*threat.observer_parties)
     parties = transcript.parties()
     targets = select_targets(transcript.messages, parties, threat, defenses)
-    return _Observed(with_means(seen, algorithm, threat), targets)
+    return _Observed(with_means(seen, algorithm, threat, transcript.messages), targets)
 
 
 def select_targets(
@@ -243,12 +243,23 @@ def select_targets(
     return tuple(sorted(set(clients) - set(threat.observer_parties), key=party_sort_key))
 
 
-def with_means(view: View, algorithm: Algorithm, threat: ThreatPlan) -> View:
-    """Return a view with the mean updates that the observers of a threat can compute."""
+def with_means(
+    view: View, algorithm: Algorithm, threat: ThreatPlan, messages: Sequence[Message]
+) -> View:
+    """Return a view with the mean updates that the observers of a threat can compute.
+
+    Args:
+        view: what the observers read.
+        algorithm: the algorithm of the run.
+        threat: the threat.
+        messages: all of the run. Observers that know the cohorts are told who sent updates.
+
+    """
     is_known = "recipe" in threat.knows
     if is_known and threat.pseudonyms == "run":
         view = algorithm.plain_updates(view)
-    return deduce_means(view, algorithm, is_known=is_known)
+    cohorts = find_cohorts(messages) if "cohorts" in threat.knows else None
+    return deduce_means(view, algorithm, is_known=is_known, cohorts=cohorts)
 
 
 @final
@@ -512,11 +523,23 @@ def missing_for_target(
         missing = tuple(
             LAST_LAYER_IS_LOCAL if one == MODEL.description else one for one in missing
         )
-    if target == COHORT and view.hidden_mean and not view.rounds_with_updates(COHORT):
-        missing = (*missing, view.hidden_mean)
+    missing = _with_reasons(missing, view, target)
     if missing or contributors.rounds_of(target, observed_rounds):
         return missing
     return (NO_OTHER_UPDATE,)
+
+
+def _with_reasons(missing: tuple[str, ...], view: View, target: Party) -> tuple[str, ...]:
+    """Return what is missing, with why observers cannot compute sums from broadcasts."""
+    if target != COHORT and SUMS.description not in missing:
+        return missing
+    is_mean_hidden = view.hidden_mean and not view.rounds_with_updates(COHORT)
+    hidden_mean = (view.hidden_mean,) if is_mean_hidden else ()
+    if target == COHORT:
+        return (*missing, *hidden_mean)
+    hidden_cohorts = (view.hidden_cohorts,) if view.hidden_cohorts else ()
+    why = (*hidden_cohorts, *hidden_mean) or (SUMS.description,)
+    return (*(one for one in missing if one != SUMS.description), *why)
 
 
 def keeps_known_layers(threat: ThreatPlan, algorithm: Algorithm) -> bool:

@@ -35,6 +35,8 @@ class View:
             weights.
         hidden_mean: why the change of the global model is not the mean update of a round; "" =
             it is.
+        hidden_cohorts: why mean updates that follow from broadcasts name no client; "" = they
+            do, or there are none.
         encrypted: the other messages whose envelope they see, if the network is among them.
 
     """
@@ -43,6 +45,7 @@ class View:
     messages: Sequence[Message]
     closing_broadcasts: Sequence[Message] = ()
     hidden_mean: str = ""
+    hidden_cohorts: str = ""
     encrypted: Sequence[EncryptedMessage] = ()
     # Indexed once: with 5,000 pseudonyms of a round each, every lookup would scan 5,000
     # messages.

@@ -126,12 +126,13 @@ def _weights(participation: Participation, counts: ExampleCounts | None) -> np.n
     return weights * (sizes / max(1.0, float(sizes.mean())))
 
 
-def describe_sums(reading: SumsReading, where: str = "") -> Iterator[str]:
+def describe_sums(reading: SumsReading, where: str = "", observers: str = "") -> Iterator[str]:
     """Yield what the sums reveal, in sentences.
 
     Args:
         reading: what they reveal.
         where: the arm, for the first sentence; "" = the run itself.
+        observers: who computes the sums from broadcasts; "" = the server reads them.
 
     """
     cohort = f"{reading.smallest_cohort:,}"
@@ -139,11 +140,12 @@ def describe_sums(reading: SumsReading, where: str = "") -> Iterator[str]:
         cohort += f" to {reading.largest_cohort:,}"
     one = "one sum" if reading.rounds == 1 else f"{reading.rounds:,} sums"
     in_arm = f" in {where}" if where else ""
+    begin = f"Known to {observers} from broadcasts:" if observers else "The server reads"
     yield (
-        f"The server reads {one}{in_arm}, each of {cohort} of {reading.clients:,} clients. "
+        f"{begin} {one}{in_arm}, each of {cohort} of {reading.clients:,} clients. "
         "What follows from who took part in which round:"
     )
-    yield _resolution_sentence(reading)
+    yield _resolution_sentence(reading, observers)
     yield _group_sentence(reading)
     if reading.one_apart:
         yield (
@@ -159,11 +161,11 @@ def describe_sums(reading: SumsReading, where: str = "") -> Iterator[str]:
     yield NOT_EXACT
 
 
-def _resolution_sentence(reading: SumsReading) -> str:
+def _resolution_sentence(reading: SumsReading, observers: str) -> str:
     if reading.fixed_groups == 1:
         return (
-            "Cohorts do not vary, so nothing separates one client from the others. The server "
-            "learns their sum, and who is in it."
+            "Cohorts do not vary, so nothing separates one client from the others. "
+            f"{'Known are' if observers else 'The server learns'} their sum, and who is in it."
         )
     rounds = reading.rounds
     earlier = sorted({round(rounds * part / 4) for part in (1, 2, 3)} - {0, rounds})

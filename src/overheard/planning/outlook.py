@@ -274,7 +274,7 @@ def _views(seen: ObservedRun, truth: GroundTruth | None = None) -> Iterator[Plan
         yield PlannedView(
             seen,
             attacks,
-            with_means(transcript.seen_by(*readers), algorithm, threat),
+            with_means(transcript.seen_by(*readers), algorithm, threat, transcript.messages),
             select_targets(transcript.messages, transcript.parties(), stable, run.arm.defenses),
             attacker_knowledge(run.arm, threat, seen.inputs),
             find_contributors(transcript.messages, observers),

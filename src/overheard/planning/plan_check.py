@@ -158,6 +158,6 @@ def check_plan(
         tuple(
             describe_planned_sums(plan, planned.program, audit_inputs)
             if facts is None
-            else describe_recorded_sums(seen.transcript.messages)
+            else describe_recorded_sums(planned.views)
         ),
     )

@@ -156,7 +156,7 @@ class ArmPlan(StrictModel):
         return defenses
 
 
-KnownPart = Literal["auxiliary", "model", "recipe", "defenses"]
+KnownPart = Literal["auxiliary", "model", "recipe", "defenses", "cohorts"]
 
 
 def _defense_words(attack: Attack[Any]) -> str:
@@ -181,7 +181,8 @@ class ThreatPlan(StrictModel):
         about: the targets: each client, or all clients of a round as a cohort.
         pseudonyms: how long a sender keeps its name: for the run, so that evidence of its
             rounds can be combined, or for a round, with updates in random order.
-        knows: the attacker's knowledge; attacks that need more are refused.
+        knows: the attacker's knowledge; attacks that need more are refused. "cohorts" is who
+            took part in each round, for observers that read broadcasts and no updates.
         by_round: whether attacks also run on each round alone, for the error by round; a number
             = on this number of rounds, evenly spaced from the first to the last.
         virtual: the virtual clients of attacks that simulate clients.
@@ -248,6 +249,9 @@ class ThreatPlan(StrictModel):
         unknown = [part for part in ("auxiliary", "model", "recipe") if part not in self.knows]
         if unknown:
             words.append(f"without {' and '.join(unknown)}")
+        # The server knows it anyway.
+        if "cohorts" in self.knows and SERVER not in self.observer_parties:
+            words.append("knowing who took part")
         if self.auxiliary_from is not None:
             words.append(f"auxiliary examples from {plugin_label(self.auxiliary_from)}")
         if self.auxiliary_shift:

@@ -12,6 +12,7 @@ KNOWLEDGE = {
     "model": "the architecture of the model",
     "recipe": "how clients train",
     "defenses": "which defenses are active",
+    "cohorts": "who took part in each round",
 }
 """What a threat of a plan may grant, in words."""
 
