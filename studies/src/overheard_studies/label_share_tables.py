@@ -41,9 +41,11 @@ def _deviations(found: Found) -> Iterator[str]:
         start = f"rate_{rate:g}_alpha_{alpha:g}_{kind}"
         if f"{start}_ratio" in found:
             yield _row(start, title, f"{rate:g}, {alpha:g}", found)
-    yield _row("listener", "a client listens, cohorts announced", "0.03, 0.5", found)
+    yield _row("listener", "a client listens, cohorts known", "0.03, 0.5", found)
+    known = "a client listens, cohorts and numbers of examples known"
+    yield _row("listener_sizes", known, "0.03, 0.5", found)
     if found["listener_hidden_ratio"].value is None:
-        yield "| a client listens, cohorts hidden | 0.03, 0.5 | 1 | refused | - | - | - |"
+        yield "| a client listens, cohorts unknown | 0.03, 0.5 | 1 | refused | - | - | - |"
 
 
 def _row(start: str, title: str, cell: str, found: Found) -> str:

@@ -24,9 +24,9 @@ from overheard.questions.label_shares.attacks.sum_shares import SumShares
 from overheard.statistics.estimate import Estimate
 from overheard_studies.measurements.from_sums.curves import PLACES, sums_curves
 from overheard_studies.measurements.from_sums.deviations import (
-    announce_cohorts,
     change_cohorts,
     change_labels,
+    listen,
     renew_records,
 )
 from overheard_studies.measurements.from_sums.nulls import (
@@ -133,8 +133,7 @@ def test_two_cohorts_are_told_wrongly(recording: Path, is_exchange: bool) -> Non
 def test_a_client_reads_who_took_part_only_where_it_is_announced(recording: Path) -> None:
     transcript = open_transcript(recording)
     assert find_participation(transcript.seen_by(client(0)).messages) is None
-    told = announce_cohorts(transcript).seen_by(client(0))
-    found = find_participation(told.messages, (client(0),))
+    found = find_participation(listen(PLAN, transcript).messages, (client(0),))
     assert found is not None
     assert found.took_part.tolist() == PAIRS[:, 1:].tolist()
 

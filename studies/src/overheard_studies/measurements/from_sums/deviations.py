@@ -8,15 +8,18 @@ from itertools import product
 import numpy as np
 import torch
 
+from overheard.auditing.attack_runner import with_means
 from overheard.core.errors import NeedsError
 from overheard.core.messages import Aggregate
 from overheard.core.parties import SERVER, Party, client
 from overheard.core.transcript import Transcript
+from overheard.core.view import View
 from overheard.data.splits.dirichlet import Dirichlet
 from overheard.disk.folders import remove_folder
 from overheard.federation.federation import Federation
+from overheard.plans.plan import Plan
 from overheard.statistics.run_means import estimate_mean
-from overheard_studies.measurements.from_sums.federations import ALPHAS, CLIENTS, RATES, Cell
+from overheard_studies.measurements.from_sums.federations import ALPHAS, EXAMPLES, RATES, Cell
 from overheard_studies.measurements.from_sums.scheduled import (
     Claimed,
     claim_shares,
@@ -72,19 +75,6 @@ def change_cohorts(
         tuple(
             replace(one, body=replace(one.body, cohort=told[one.round]))
             if isinstance(one.body, Aggregate) and one.round in told
-            else one
-            for one in transcript.messages
-        )
-    )
-
-
-def announce_cohorts(transcript: Transcript) -> Transcript:
-    """Return the transcript of a run in which each client reads the sums and who is in them."""
-    everyone = frozenset(map(client, range(CLIENTS)))
-    return Transcript(
-        tuple(
-            replace(one, readers=one.readers | everyone)
-            if isinstance(one.body, Aggregate)
             else one
             for one in transcript.messages
         )
@@ -232,10 +222,27 @@ def _measure_listener(cell: Cell, run: MeasurementRun) -> Iterator[ReproducedVal
     except NeedsError as error:
         told = f"{words}, cohorts are hidden: refused, as {error}"
         yield make_value("listener_hidden_ratio", told, None)
-    view = announce_cohorts(transcript).seen_by(LISTENER)
-    claimed = claim_shares(plan, seed, view, truth, knowledge)
-    yield from _summarize("listener", f"{words}, cohorts are announced", [claimed])
+    view = listen(plan, transcript)
+    prior = replace(knowledge.prior, sizes=(EXAMPLES, EXAMPLES))
+    suppositions = {
+        "listener": (knowledge, "nothing is known of the numbers of examples"),
+        "listener_sizes": (replace(knowledge, prior=prior), "all hold as many examples as it"),
+    }
+    for key, (known, supposed) in suppositions.items():
+        claimed = claim_shares(plan, seed, view, truth, known)
+        told = f"{words}, cohorts are announced, {supposed}"
+        yield from _summarize(key, told, [claimed])
     remove_folder(folder, inside=run.folder)
+
+
+def listen(plan: Plan, transcript: Transcript) -> View:
+    """Return what the listener reads where it knows who took part in each round."""
+    (threat,) = plan.threats
+    knowing = threat.model_copy(
+        update={"observers": (LISTENER,), "knows": (*threat.knows, "cohorts")}
+    )
+    seen = transcript.seen_by(LISTENER)
+    return with_means(seen, plan.training.algorithm, knowing, transcript.messages)
 
 
 def _size(
