@@ -39,11 +39,13 @@ from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.ldia import Ldia
 from overheard.questions.label_shares.attacks.ppa import Ppa
+from overheard.questions.label_shares.attacks.sum_shares import SumShares
 from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.questions.label_shares.claim import LabelShares
 from overheard.simulation.cached_readings import READING_KEY
 from tests.auditing.plans import (
     DATA,
+    SECURE_AGGREGATION,
     SERVER_THREAT,
     TRAINING,
     replace_tables,
@@ -241,6 +243,28 @@ def test_a_joint_attack_on_sums_is_measured_on_a_few_rounds_and_targets(clock: C
     # In the two rounds of the run, a target takes .2 s.
     assert cost.rounds == 2
     assert astuple(cost.few) == pytest.approx((0.2, 0.2, 0.2))
+
+
+@pytest.mark.slow
+def test_attacks_on_sums_alone_are_measured() -> None:
+    """By the server behind secure aggregation, and by a client that knows who took part."""
+    training = SIMULATING.training.model_copy(update={"rounds": 6})
+    arms = (SECURE_AGGREGATION,)
+    knows = ("auxiliary", "model", "recipe", "cohorts")
+    few = VirtualPlan(clients=32, examples=(20, 20))
+    for observer in ("server", "client/0"):
+        threat = ThreatPlan(
+            observers=(observer,), attacks=(SumShares(sweeps=2),), knows=knows, virtual=few
+        )
+        plan = replace_tables(SIMULATING, training=training, arms=arms, threats=(threat,))
+        planned = planned_audit(plan, load_inputs(plan, HERE, MemoryTensorCache()), None)
+        view = planned.views[-1]
+        assert view.seen.spec.name == SECURE_AGGREGATION.name
+        (attack,) = threat.attacks
+        cost = measure_attack(attack, view, view.able_targets(attack), TimedCache())
+        assert cost is not None
+        # Of four sketched rounds; the last has no broadcast after it.
+        assert cost.rounds == {"server": 4, "client/0": 3}[observer]
 
 
 def test_the_rounds_of_a_run_count_not_those_of_its_plan():

@@ -14,9 +14,11 @@ from overheard.auditing.inputs import AuditInputs
 from overheard.core.attack import Attack
 from overheard.core.compute_settings import MemoryTensorCache, TensorCache
 from overheard.core.examples import Examples, without_classes
+from overheard.core.messages import Aggregate
 from overheard.core.needs import SUMS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
+from overheard.core.view import View
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.unknown import Unknown
 from overheard.learning.train import train_groups
@@ -150,8 +152,9 @@ def measure_attack(
     """Run an attack on one round and one target, then on more of all; None if it fails.
 
     The made-up updates of a sketch have the shapes of real ones, so that most attacks take as
-    long. Attacks that need all rounds get all, and attacks on sums a few. An attack that makes
-    one claim about all targets together compares them, so it gets two.
+    long. Attacks that need all rounds get all, and attacks on sums a few, with cohorts that
+    vary. An attack that makes one claim about all targets together compares them, so it gets
+    two.
 
     Args:
         attack: the attack.
@@ -161,8 +164,10 @@ def measure_attack(
             for the first attack that was measured with them.
 
     """
-    seen = tuple(view.view.rounds_with_updates(able[0]))
+    seen = tuple(view.view.observed_rounds(able[0]))
     few_rounds = ROUNDS_OF_SUMS if SUMS in attack.needs else 1
+    if SUMS in attack.needs and view.seen.recording is None:
+        view = replace(view, view=_with_varying_cohorts(view.view))
     rounds = seen if question_of_attack(attack).needs_all_rounds else seen[:few_rounds]
     runs = _MeasuredRuns(attack, view, rounds, able, cache)
     cache.begin_attack()
@@ -180,6 +185,33 @@ def measure_attack(
     simulation = cache.uncounted_seconds() / clients if uncounted else 0.0
     cache.count_used()
     return AttackCost(few, more, clients, simulation, len(rounds))
+
+
+def _with_varying_cohorts(view: View) -> View:
+    """Return a sketched view in which each sum lacks another client.
+
+    All clients of a sketch take part, and attacks on sums refuse cohorts that do not vary.
+    """
+    return replace(
+        view,
+        messages=tuple(
+            replace(message, body=_without_one(message.body, view.observers, message.round))
+            if isinstance(message.body, Aggregate)
+            else message
+            for message in view.messages
+        ),
+    )
+
+
+def _without_one(sent: Aggregate, observers: frozenset[Party], number: int) -> Aggregate:
+    """Return a sum without one of its clients that do not observe, if there are several."""
+    others = sorted(sent.cohort - observers)
+    if len(others) < 2:
+        return sent
+    cohort = sent.cohort - {others[number % len(others)]}
+    mean = None if sent.examples is None else sent.examples / len(sent.cohort)
+    examples = None if mean is None else round(mean * len(cohort))
+    return replace(sent, cohort=cohort, examples=examples)
 
 
 # Any: an attack answers a question of its own.
