@@ -32,6 +32,7 @@ from overheard.epsilon.threshold_bound import GuessCounts
 from overheard.epsilon.trade_off import GaussianFamily, SampledFamily
 from overheard.findings.audit import Audit
 from overheard.findings.finding import Refusal
+from overheard.findings.names import COHORTS_KNOWN
 from overheard.learning.models.mlp import Mlp
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan, TrainingPlan
@@ -261,6 +262,29 @@ def test_sampling_counts_against_one_observer_other_than_the_server() -> None:
     for observers, tested in (((client(0),), 0.01), ((SERVER,), accounted.recomputed.pld)):
         ceiling = epsilon_upper_bound(stated, observers)
         assert epsilon_under_test(stated, observers, ceiling) == tested
+    # A client that is told who took part is no such observer.
+    for mechanism in (accounted, stated):
+        ceiling = epsilon_upper_bound(mechanism, (client(0),), are_cohorts_known=True)
+        assert ceiling == accounted.recomputed.pld
+        tested = epsilon_under_test(mechanism, (client(0),), ceiling, are_cohorts_known=True)
+        assert tested == ceiling
+
+
+@pytest.mark.slow
+def test_one_attack_that_is_told_who_took_part_counts_for_its_observers() -> None:
+    sampled = RunParameters(20, 0.1, sampling_rate=0.1)
+    accounted = account_mechanism(CENTRAL, sampled)
+    assert accounted.recomputed is not None
+    untold = noisy_finding(1.0, observers=(client(0),))
+    cell = replace(untold.cell, attack=f"sum_membership, {COHORTS_KNOWN}")
+    refused = Refusal(cell, client(1), ("the architecture of the model",))
+    for refusals, ceiling in (
+        ((), accounted.recomputed.subsampled),
+        ((refused,), accounted.recomputed.pld),
+    ):
+        found = epsilon_results(audit_of(CENTRAL, untold, refusals=refusals, run=sampled))
+        (line,) = (one for one in found if one.observers == (client(0),))
+        assert line.upper_bound == ceiling
 
 
 @final

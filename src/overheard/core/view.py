@@ -99,7 +99,8 @@ class View:
           of examples is hidden).
         - Two consecutive broadcasts, for observers that did not send them. FedAvg at server
           rate 1 adds the mean update of a round to the global model: it is w(t+1) - w(t). For
-          other servers `deduce_means` adds what observers can compute as an aggregate.
+          other servers, and for observers that know who took part, `deduce_means` adds what
+          observers can compute as an aggregate.
 
         From the first and the third source the observers' own updates are subtracted (Brunner
         and Montuoro 2024, arXiv 2409.13875, section 4.1, with equal weights): with a share s of

@@ -18,6 +18,7 @@ from overheard.epsilon.guess_bound import (
 from overheard.epsilon.threshold_bound import EpsilonBound, bound_epsilon_by_thresholds
 from overheard.findings.audit import Audit
 from overheard.findings.finding import ArmDefense, ArmRun, Cell, Finding
+from overheard.findings.names import COHORTS_KNOWN
 from overheard.findings.privacy.bound_settings import BoundSettings
 from overheard.findings.privacy.canary_scores import CanaryEvidence
 from overheard.findings.privacy.epsilon_rows import EpsilonVerdict
@@ -41,6 +42,7 @@ class EpsilonResult:
         attack_label: displayed name of the attack that gives the lower bound; "" = no bound.
         estimates: of the epsilon of a client, by canary clients, the one that shows most
             first; () = there were none, or it is about another unit.
+        are_cohorts_known: whether an attack of these observers is told who took part.
 
     """
 
@@ -53,6 +55,7 @@ class EpsilonResult:
     verdict: EpsilonVerdict
     attack_label: str
     estimates: tuple[ClientEpsilonEstimate, ...] = ()
+    are_cohorts_known: bool = False
 
 
 def epsilon_results(audit: Audit) -> tuple[EpsilonResult, ...]:
@@ -101,8 +104,8 @@ def _is_refutable(
     audit: Audit, run: ArmRun, accounted: AccountedMechanism, observers: tuple[Party, ...]
 ) -> bool:
     """Return whether canaries could call a claim violated, whatever attacks say."""
-    mechanism = accounted.mechanism
-    ceiling = epsilon_upper_bound(accounted, observers)
+    mechanism, knows = accounted.mechanism, _are_cohorts_known(audit, observers)
+    ceiling = epsilon_upper_bound(accounted, observers, are_cohorts_known=knows)
     cells = [one.cell for one in audit.findings] + [one.cell for one in audit.refusals]
     is_attacked = any(_is_membership_cell(one, run.arm, observers) for one in cells)
     return (
@@ -110,8 +113,15 @@ def _is_refutable(
         and run.canary_odds is not None
         and not mechanism.flaw
         and mechanism.covers(observers)
-        and epsilon_under_test(accounted, observers, ceiling) is not None
+        and epsilon_under_test(accounted, observers, ceiling, are_cohorts_known=knows)
+        is not None
     )
+
+
+def _are_cohorts_known(audit: Audit, observers: tuple[Party, ...]) -> bool:
+    """Return whether an attack of these observers is told who took part in each round."""
+    cells = [one.cell for one in audit.findings] + [one.cell for one in audit.refusals]
+    return any(one.observers == observers and COHORTS_KNOWN in one.attack for one in cells)
 
 
 def _largest_account(run: ArmRun) -> float:
@@ -132,14 +142,15 @@ def _epsilon_result(
         one for one in audit.findings if _is_membership_cell(one.cell, run.arm, observers)
     ]
     checked = [one for one in findings if one.is_checked]
-    mechanism, ceiling = accounted.mechanism, epsilon_upper_bound(accounted, observers)
+    mechanism, knows = accounted.mechanism, _are_cohorts_known(audit, observers)
+    ceiling = epsilon_upper_bound(accounted, observers, are_cohorts_known=knows)
     runs = [one for one in audit.arms if one.arm == run.arm and not one.is_control]
     claim = CanaryClaim(
-        claimed_family(accounted, is_sample_secret=_is_sample_secret(observers)),
+        claimed_family(accounted, is_sample_secret=_is_sample_secret(observers, knows)),
         mechanism.delta,
         steps_of_relation(mechanism),
     )
-    tested = epsilon_under_test(accounted, observers, ceiling)
+    tested = epsilon_under_test(accounted, observers, ceiling, are_cohorts_known=knows)
     bound_at = partial(_bound_by_rates, checked, runs)
     bound = _bound_by_canaries(checked, runs, claim, audit.bound_settings, level) or bound_at(
         mechanism.delta
@@ -160,7 +171,7 @@ def _epsilon_result(
     label = "" if bound is None else attack_labels(one.cell for one in findings)[bound.attack]
     estimates = _client_estimates(audit, run.arm, accounted.mechanism, observers)
     return EpsilonResult(
-        run.arm, defense, accounted, observers, ceiling, bound, verdict, label, estimates
+        run.arm, defense, accounted, observers, ceiling, bound, verdict, label, estimates, knows
     )
 
 
@@ -224,7 +235,10 @@ def _bound_by_rates(
 
 
 def epsilon_upper_bound(
-    accounted: AccountedMechanism, observers: tuple[Party, ...]
+    accounted: AccountedMechanism,
+    observers: tuple[Party, ...],
+    *,
+    are_cohorts_known: bool = False,
 ) -> float | None:
     """Return the smallest upper bound that is recomputed for the run and these observers.
 
@@ -236,11 +250,16 @@ def epsilon_upper_bound(
         return inf
     if found is None or accounted.run.is_open:
         return None
-    return found.smallest if _is_sample_secret(observers) else found.against_everybody
+    is_secret = _is_sample_secret(observers, are_cohorts_known)
+    return found.smallest if is_secret else found.against_everybody
 
 
 def epsilon_under_test(
-    accounted: AccountedMechanism, observers: tuple[Party, ...], ceiling: float | None
+    accounted: AccountedMechanism,
+    observers: tuple[Party, ...],
+    ceiling: float | None,
+    *,
+    are_cohorts_known: bool = False,
 ) -> float | None:
     """Return the epsilon that attacks of these observers may disprove; None = there is none.
 
@@ -249,19 +268,21 @@ def epsilon_under_test(
     """
     mechanism = accounted.mechanism
     known = [] if ceiling is None else [ceiling]
-    is_for_these = _is_sample_secret(observers) or not mechanism.is_drawn
+    is_secret = _is_sample_secret(observers, are_cohorts_known)
+    is_for_these = is_secret or not mechanism.is_drawn
     if mechanism.stated is not None and mechanism.stated_for == "run" and is_for_these:
         known.append(mechanism.stated)
     return min(known, default=None)
 
 
-def _is_sample_secret(observers: tuple[Party, ...]) -> bool:
+def _is_sample_secret(observers: tuple[Party, ...], are_cohorts_known: bool) -> bool:
     """Return whether these observers do not know who was sampled.
 
-    The server and the network see who is asked. Several observers may know more of the sample
-    than accounting allows.
+    The server and the network see who is asked, and others may be told. Several observers may
+    know more of the sample than accounting allows.
     """
-    return not {SERVER, NETWORK} & {*observers} and len(observers) < 2
+    sees_sample = are_cohorts_known or bool({SERVER, NETWORK} & {*observers})
+    return not sees_sample and len(observers) < 2
 
 
 def _verdict(

@@ -228,7 +228,12 @@ def _broken_claim_sentence(line: EpsilonResult, *, with_arm: bool) -> str:
             f"{what} is false: epsilon {_claimed(line)} is promised, and with its settings no "
             f"epsilon below {_lower_as_claimed(line)} can be true. {CERTAIN}"
         )
-    tested = epsilon_under_test(line.accounted, line.observers, line.upper_bound)
+    tested = epsilon_under_test(
+        line.accounted,
+        line.observers,
+        line.upper_bound,
+        are_cohorts_known=line.are_cohorts_known,
+    )
     most = format_epsilon(inf if tested is None else tested)
     if line.verdict == "estimate":
         return (

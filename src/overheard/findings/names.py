@@ -14,6 +14,9 @@ from overheard.core.parties import (
     joining_round,
 )
 
+COHORTS_KNOWN = "knowing who took part"
+"""Part of the name of an attack whose observers are told who took part in each round."""
+
 MAX_NAMED = 4
 """Most targets of a claim that a sentence names."""
 

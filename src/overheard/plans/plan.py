@@ -27,7 +27,7 @@ from overheard.data.dataset import DataSource
 from overheard.data.partition.schedule import Schedule
 from overheard.federation.sampling import Sampling
 from overheard.findings.html import html_table
-from overheard.findings.names import name_observers
+from overheard.findings.names import COHORTS_KNOWN, name_observers
 from overheard.findings.privacy.bound_settings import BoundSettings
 from overheard.findings.question import Question
 from overheard.learning.distillation.distillation import Distillation
@@ -251,7 +251,7 @@ class ThreatPlan(StrictModel):
             words.append(f"without {' and '.join(unknown)}")
         # The server knows it anyway.
         if "cohorts" in self.knows and SERVER not in self.observer_parties:
-            words.append("knowing who took part")
+            words.append(COHORTS_KNOWN)
         if self.auxiliary_from is not None:
             words.append(f"auxiliary examples from {plugin_label(self.auxiliary_from)}")
         if self.auxiliary_shift:
