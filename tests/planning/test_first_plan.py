@@ -21,9 +21,9 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.data.datasets.custom import Own
 from overheard.data.datasets.no_examples import NoExamples
-from overheard.planning.app_training import AppTraining, StatedSetting
+from overheard.planning.apps.app_training import AppTraining, StatedSetting
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
-from overheard.planning.flower_app import FlowerApp
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.planning.task_guess import with_task_of_labels
 from overheard.plans.plan import parse_plan
@@ -135,7 +135,7 @@ def test_without_recipe_no_attacker_knows_it(foreign: ForeignRecording, tmp_path
 
 
 def test_the_network_of_an_app_is_recognised_by_its_tensors(foreign: ForeignRecording):
-    app = FlowerApp((f"{__name__}:OtherNet", f"{__name__}:Net"), training=SGD)
+    app = FederatedApp((f"{__name__}:OtherNet", f"{__name__}:Net"), training=SGD)
     written = write_first_plan(FirstPlanRequest(read_recorded_facts(foreign()), app), HERE)
     assert repr(written.plan.training.model) == f"Own(reference='{__name__}:Net')"
     assert written.attacks == ("llg", "ilrg")
@@ -144,7 +144,7 @@ def test_the_network_of_an_app_is_recognised_by_its_tensors(foreign: ForeignReco
 def test_a_shape_that_nothing_states_is_called_a_guess(
     foreign: ForeignRecording, tmp_path: Path
 ):
-    app = FlowerApp((f"{__name__}:Net",))
+    app = FederatedApp((f"{__name__}:Net",))
     facts = read_recorded_facts(foreign())
     guessed = write_first_plan(FirstPlanRequest(facts, app), HERE)
     assert "This one is a guess" in guessed.text.partition("source =")[0]
@@ -254,7 +254,7 @@ def test_labels_tell_what_a_model_with_one_output_predicts(
 def test_a_network_with_one_logit_is_asked_about_label_shares(tmp_path: Path):
     facts = read_recorded_facts(single_output(tmp_path / "recording"))
     np.savez(tmp_path / "spare.npz", x=INPUTS, y=INPUTS.sum(1) > 0)
-    app = FlowerApp((f"{__name__}:OneLogit",), training=SGD)
+    app = FederatedApp((f"{__name__}:OneLogit",), training=SGD)
     written = write_first_plan(
         FirstPlanRequest(facts, app, data=str(tmp_path / "spare.npz")), HERE
     )

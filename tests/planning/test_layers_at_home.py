@@ -18,8 +18,8 @@ from overheard.core.messages import Broadcast, Update
 from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.learning.sent_tensors import sent_shapes
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
-from overheard.planning.flower_app import FlowerApp
 from overheard.planning.layers_at_home import find_layers_at_home
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.plans.plan import parse_plan
@@ -156,7 +156,7 @@ def record(
     return folder
 
 
-APP = FlowerApp((f"{__name__}:Personal",))
+APP = FederatedApp((f"{__name__}:Personal",))
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_label_shares_are_asked_of_the_layers_that_are_sent(tmp_path: Path):
 @pytest.mark.slow
 def test_a_refusal_asks_for_nothing_that_was_found(tmp_path: Path):
     folder = record(tmp_path / "recording", BODY, rounds=2)
-    app = FlowerApp(("torch.nn:Bilinear", *APP.networks))
+    app = FederatedApp(("torch.nn:Bilinear", *APP.networks))
     with pytest.raises(PlanError, match="taken for FedPer") as refused:
         write_first_plan(FirstPlanRequest(read_recorded_facts(folder), app), HERE)
     told = str(refused.value)

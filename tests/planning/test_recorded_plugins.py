@@ -15,8 +15,8 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.defenses.mm_aug import MmAug
 from overheard.learning.models.custom import Own
 from overheard.learning.models.mlp import Mlp
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
-from overheard.planning.flower_app import FlowerApp
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_checked_recording, read_recorded_facts
 from overheard.planning.recorded_plugins import (
@@ -142,7 +142,7 @@ def test_a_first_plan_has_the_network_that_an_audit_accepts(
         lambda place, name: name_of.format(place, name.rpartition(".")[2]),
         are_turned=are_turned,
     )
-    app = FlowerApp((f"{__name__}:Net",))
+    app = FederatedApp((f"{__name__}:Net",))
     written = write_first_plan(FirstPlanRequest(read_recorded_facts(copy), app), HERE)
     assert repr(written.plan.training.model) == f"Own(reference='{__name__}:Net')"
     assert check_plan(written.plan, HERE, copy, with_estimate=False).can_run

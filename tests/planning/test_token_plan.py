@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from overheard.core.errors import PlanError
 from overheard.data.datasets.custom import Own
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
-from overheard.planning.flower_app import FlowerApp
 from overheard.planning.recorded_facts import read_recorded_facts
 from tests.planning.test_first_plan import HERE, single_output
 
@@ -57,7 +57,7 @@ def planned(folder: Path, network: str, outputs: int, **request: object) -> Firs
     shapes = {"words.weight": (TOKENS, 3), "head.weight": (outputs, 3), "head.bias": (outputs,)}
     recording = read_recorded_facts(single_output(folder / "recording", shapes))
     reference = f"{__name__}:{network}"
-    app = FlowerApp(
+    app = FederatedApp(
         (reference,),
         arguments={reference: (("width", 3),)},
         encoders=(f"{__name__}:encode",),
@@ -146,7 +146,7 @@ def test_a_language_model_with_frozen_words_is_asked_about_listed_texts(
     recording = read_recorded_facts(single_output(tmp_path / "recording", shapes))
     np.savez(tmp_path / "spare.npz", x=IDS)
     request = FirstPlanRequest(
-        recording, FlowerApp((f"{__name__}:Frozen",)), data=str(tmp_path / "spare.npz")
+        recording, FederatedApp((f"{__name__}:Frozen",)), data=str(tmp_path / "spare.npz")
     )
     alone = write_first_plan(request, HERE)
     assert alone.attacks == ("shift",)

@@ -18,8 +18,8 @@ from overheard.cli.terminal import escaped_text
 from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
+    from overheard.planning.apps.federated_app import FederatedApp
     from overheard.planning.first_plan import FirstPlan
-    from overheard.planning.flower_app import FlowerApp
     from overheard.planning.training_facts import TrainingFacts
 
 FORMAT = "overheard init"
@@ -188,10 +188,10 @@ def init(
         _print_next_step(file, recording, written.app, is_app=app is not None)
 
 
-def _read_app(flower: Path | None, nvflare: Path | None) -> "FlowerApp | None":
+def _read_app(flower: Path | None, nvflare: Path | None) -> "FederatedApp | None":
     """Return what an app or a job states; None = neither is named."""
-    from overheard.planning.flower_app import read_flower_app
-    from overheard.planning.nvflare_app import read_nvflare_app
+    from overheard.planning.apps.flower_app import read_flower_app
+    from overheard.planning.apps.nvflare_app import read_nvflare_app
 
     if flower is not None and nvflare is not None:
         raise UsageError("Give --flower or --nvflare, not both.")

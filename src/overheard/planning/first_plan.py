@@ -34,7 +34,7 @@ from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
 from overheard.planning.app_networks import importable_from
-from overheard.planning.flower_app import FlowerApp
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.layers_at_home import LayersAtHome
 from overheard.planning.linear_layer import recorded_linear_layer
 from overheard.planning.listed_candidates import membership_threats, with_candidates
@@ -139,7 +139,7 @@ class FirstPlanRequest:
     """
 
     recording: RecordedFacts | None = None
-    app: FlowerApp | None = None
+    app: FederatedApp | None = None
     data: str | None = None
     label: str = "label"
     user: str | None = None
@@ -289,7 +289,7 @@ def _networks(request: FirstPlanRequest) -> tuple[tuple[OwnModel, ...], Path | N
     """Return the networks that may be that of a recording, and where they must lie."""
     if request.model is not None:
         return (_given_model(request.model),), None
-    app = request.app or FlowerApp()
+    app = request.app or FederatedApp()
     return app.models(), app.folder
 
 
@@ -407,7 +407,7 @@ def _guess_shape(
 
 
 def _plan_facts(request: FirstPlanRequest, source: DataSource, dataset: Dataset) -> PlanFacts:
-    recording, app = request.recording, request.app or FlowerApp()
+    recording, app = request.recording, request.app or FederatedApp()
     chosen = _choose_model(request, dataset)
     defenses = () if recording is None else _recorded_defenses(recording)
     recipe = None if recording is None else recording.manifest.recipe
@@ -487,7 +487,7 @@ class _ChosenModel:
 
 def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     """Return the model of the plan, and where it comes from."""
-    recording, app = request.recording, request.app or FlowerApp()
+    recording, app = request.recording, request.app or FederatedApp()
     if request.model is not None:
         given = _given_model(request.model)
         at_home = None if recording is None else _fit(given, dataset, request).at_home
@@ -524,7 +524,7 @@ def _choose_model(request: FirstPlanRequest, dataset: Dataset) -> _ChosenModel:
     return _ChosenModel(unknown, "unknown", others=MappingProxyType(others))
 
 
-def _choose_simulated_model(app: FlowerApp, dataset: Dataset) -> _ChosenModel:
+def _choose_simulated_model(app: FederatedApp, dataset: Dataset) -> _ChosenModel:
     """Return the one network of the app, or else a small one."""
     if len(app.networks) == 1:
         return _ChosenModel(app.models()[0], "the one network of the Flower app", True)

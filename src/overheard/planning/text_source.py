@@ -7,7 +7,7 @@ from overheard.core.errors import PlanError
 from overheard.data.datasets.custom import Own
 from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.text_table import TABLE_SUFFIXES
-from overheard.planning.flower_app import FlowerApp
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.shown_task import ShownTask
 
 
@@ -16,7 +16,7 @@ def with_tokens(
     shown: ShownTask | None,
     text: str | None,
     tokenizer: str | None,
-    app: FlowerApp | None,
+    app: FederatedApp | None,
 ) -> Own:
     """Return the source with its column of texts, and with token ids if the network has them.
 

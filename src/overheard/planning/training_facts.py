@@ -8,8 +8,8 @@ from typing import final, get_args
 
 from overheard.archive.run_config import SETTING_NAMES, parse_setting, plain_name
 from overheard.core.recipe import OptimizerName, Recipe
-from overheard.planning.app_training import AppTraining, StatedSetting
-from overheard.planning.flower_app import FlowerApp
+from overheard.planning.apps.app_training import AppTraining, StatedSetting
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.recorded_facts import RecordedFacts
 
 MOST_VALUES = 4
@@ -70,7 +70,7 @@ class TrainingFacts:
         yield from self.doubts
 
 
-def read_training_facts(recording: RecordedFacts | None, app: FlowerApp) -> TrainingFacts:
+def read_training_facts(recording: RecordedFacts | None, app: FederatedApp) -> TrainingFacts:
     """Collect how clients train from the recording and the app, the best source first.
 
     The order is: the recipe that the recording states, the configuration that its messages

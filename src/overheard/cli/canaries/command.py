@@ -115,9 +115,9 @@ def canaries(
             "Name a plan with canaries, or a Flower app: overheard canaries --flower . --data "
             f"FILE --out {quote(str(out))}"
         )
+    from overheard.planning.apps.flower_app import read_flower_app
     from overheard.planning.canaries.app_plan import plan_canaries
     from overheard.planning.first_plan import FirstPlanRequest
-    from overheard.planning.flower_app import read_flower_app
 
     request = FirstPlanRequest(
         app=read_flower_app(flower),

@@ -12,8 +12,8 @@ from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.learning.models.custom import Own as OwnModel
 from overheard.planning.app_networks import importable_from, other_place
+from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import ROUNDS, FirstPlanRequest, own_data
-from overheard.planning.flower_app import FlowerApp
 from overheard.planning.plan_text import ASSUMED
 from overheard.planning.task_guess import loss_of_task
 from overheard.planning.training_facts import TrainingFacts, read_training_facts
@@ -63,7 +63,7 @@ def plan_canaries(
         DataError: if the data cannot be read.
 
     """
-    app = request.app or FlowerApp()
+    app = request.app or FederatedApp()
     source = own_data(request)
     if source is None:
         raise PlanError(
@@ -88,7 +88,7 @@ def _largest_plan(
     source: OwnData,
     task: Task,
     model: OwnModel,
-    app: FlowerApp,
+    app: FederatedApp,
     training: TrainingFacts,
     clients: int,
     resources: Resources,
@@ -123,7 +123,7 @@ def _largest_plan(
 
 
 def _training_plan(
-    task: Task, model: OwnModel, app: FlowerApp, training: TrainingFacts
+    task: Task, model: OwnModel, app: FederatedApp, training: TrainingFacts
 ) -> TrainingPlan:
     return TrainingPlan.model_validate(
         {
@@ -151,7 +151,7 @@ def _threat(training: TrainingFacts) -> ThreatPlan:
     return ThreatPlan(attacks=attacks, knows=knows, by_round=False)
 
 
-def _network(request: FirstPlanRequest, app: FlowerApp, task: Task) -> OwnModel:
+def _network(request: FirstPlanRequest, app: FederatedApp, task: Task) -> OwnModel:
     """Return the network of the app, which is imported and built, for the task of the data.
 
     Networks with the same tensors are one, such as a class and the function that builds it.

@@ -7,20 +7,16 @@ from types import MappingProxyType
 
 from overheard.core.custom_code.builder_arguments import Argument
 from overheard.doctor.source.nvflare_job import CLIENT, JobPart, NvflareJob, read_nvflare_job
-from overheard.planning.app_builders import find_builders
-from overheard.planning.app_training import SourceFile, read_app_training
-from overheard.planning.flower_app import (
-    FlowerApp,
-    find_networks,
-    read_sources,
-    source_paths,
-)
+from overheard.planning.apps.app_training import read_app_training
+from overheard.planning.apps.federated_app import FederatedApp
+from overheard.planning.apps.network_definitions import find_builders, find_networks
+from overheard.planning.apps.source_files import SourceFile, read_sources, source_paths
 
 ROUNDS = "rounds"
 """The name under which the number of rounds stands in the configuration."""
 
 
-def read_nvflare_app(folder: Path) -> FlowerApp:
+def read_nvflare_app(folder: Path) -> FederatedApp:
     """Read a job as what `init` reads of an app; its code is parsed and never run.
 
     Its network is that of the server's persistor, if its class is in the job's own code. Else
@@ -36,7 +32,7 @@ def read_nvflare_app(folder: Path) -> FlowerApp:
     values = {name: value for name, (value, _) in job.settings.items()}
     rounds = {} if job.rounds is None else {ROUNDS: job.rounds[0]}
     by_module = {one.module: one for files in sources.values() for one in files}
-    return FlowerApp(
+    return FederatedApp(
         networks,
         MappingProxyType({**values, **rounds}),
         read_app_training(tuple(by_module.values())),

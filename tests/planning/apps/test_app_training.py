@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from overheard.planning.app_training import AppTraining, SourceFile, read_app_training
+from overheard.planning.apps.app_training import AppTraining, read_app_training
+from overheard.planning.apps.source_files import SourceFile
 
 LOOP = """
     for _ in range({epochs}):

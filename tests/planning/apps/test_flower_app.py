@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import PlanError
-from overheard.planning.flower_app import read_flower_app
+from overheard.planning.apps.flower_app import read_flower_app
 from overheard.planning.training_facts import read_training_facts
 
 PYPROJECT = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from overheard.core.errors import PlanError
-from overheard.planning.flower_app import read_flower_app
-from overheard.planning.nvflare_app import read_nvflare_app
+from overheard.planning.apps.flower_app import read_flower_app
+from overheard.planning.apps.nvflare_app import read_nvflare_app
 from overheard.planning.training_facts import read_training_facts
 from tests.doctor.source.test_nvflare_job import SERVER, written
 

@@ -1,7 +1,8 @@
-"""Finds in an app's source the functions that build its network and tokenise its texts."""
+"""Finds in an app's source its networks, what builds them, and what tokenises texts."""
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from overheard.core.custom_code.builder_arguments import (
@@ -9,7 +10,7 @@ from overheard.core.custom_code.builder_arguments import (
     Argument,
     argument_of,
 )
-from overheard.planning.app_training import SourceFile
+from overheard.planning.apps.source_files import SourceFile
 
 BUILDER = re.compile(
     r"((get|build|make|create|init|load|setup|new)_)?(the_|base_|peft_|global_)?"
@@ -25,6 +26,29 @@ ENCODER = re.compile(r"(get_|load_|make_|build_)?(tokeni[sz]er?|encode|encoder|e
 
 MOST_ARGUMENTS = 100
 """The most values of a configuration that a builder gets."""
+
+
+def find_networks(files: Sequence[SourceFile]) -> Iterator[str]:
+    """Yield the classes of torch modules, also those derived from another one of the app."""
+    classes = [
+        (file, node)
+        for file in files
+        for node in file.tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
+    derived = defaultdict[str, list[str]](list)
+    for _, node in classes:
+        for base in _bases(node):
+            derived[base].append(node.name)
+    modules, found = set[str](), ["Module", "Sequential", "LightningModule"]
+    while found:
+        name = found.pop()
+        if name not in modules:
+            modules.add(name)
+            found += derived[name]
+    for file, node in classes:
+        if modules & set(_bases(node)):
+            yield f"{file.module}:{node.name}"
 
 
 def find_builders(
@@ -54,6 +78,12 @@ def find_encoders(
         for node in file.tree.body:
             if isinstance(node, ast.FunctionDef) and ENCODER.fullmatch(node.name):
                 yield f"{file.module}:{node.name}", _arguments(node, values)
+
+
+def _bases(node: ast.ClassDef) -> Iterator[str]:
+    """Yield the last names of the classes from which a class derives."""
+    for base in node.bases:
+        yield base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
 
 
 def _values(config: Mapping[str, object]) -> dict[str, bool | int | float | str]:

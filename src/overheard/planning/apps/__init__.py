@@ -1,0 +1,1 @@
+"""What the files of a Flower app or an NVFlare job state; none of its code is run."""
