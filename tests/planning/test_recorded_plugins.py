@@ -19,13 +19,7 @@ from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_checked_recording, read_recorded_facts
-from overheard.planning.recorded_plugins import (
-    parse_model,
-    parse_plugin,
-    plan_value,
-    proposed_network,
-    toml_text,
-)
+from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network
 from overheard.plans.registries import ALGORITHMS, DEFENSES, MODELS
 from tests.auditing.plans import SECURE_AGGREGATION, TINY, replace_tables
 from tests.auditing.test_renamed_recording import copy_with_names
@@ -59,12 +53,6 @@ def test_parses_what_manifests_state():
 )
 def test_anything_else_is_no_plugin(text: str):
     assert parse_model(text) is None
-
-
-def test_a_plan_names_only_settings_that_differ():
-    assert plan_value(Mlp()) == '"mlp"'
-    assert plan_value(Mlp(hidden=(8,))) == '{ kind = "mlp", hidden = [8] }'
-    assert toml_text('a"\n\x7f') == '"a\\"\\n\\u007f"'
 
 
 @pytest.mark.parametrize("registry", [MODELS, DEFENSES, ALGORITHMS])

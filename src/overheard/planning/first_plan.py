@@ -33,25 +33,25 @@ from overheard.learning.models.custom import Own as OwnModel
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.models.text_bag import TextBag
 from overheard.learning.models.unknown import Unknown
-from overheard.planning.app_networks import importable_from
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.layers_at_home import LayersAtHome
-from overheard.planning.linear_layer import recorded_linear_layer
 from overheard.planning.listed_candidates import membership_threats, with_candidates
-from overheard.planning.network_fit import NetworkFit, fit_network, with_outputs_of_head
+from overheard.planning.networks.app_imports import importable_from
+from overheard.planning.networks.layers_at_home import LayersAtHome
+from overheard.planning.networks.linear_layer import recorded_linear_layer
+from overheard.planning.networks.network_fit import (
+    NetworkFit,
+    fit_network,
+    with_outputs_of_head,
+)
+from overheard.planning.networks.shown_task import ShownTask, show_task
 from overheard.planning.outlook import planned_audit
 from overheard.planning.plan_refusal import say_what_is_missing
 from overheard.planning.plan_text import PlanFacts, ThreatText, plan_text
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.recorded_plugins import (
-    parse_model,
-    parse_plugin,
-    proposed_network,
-    toml_value,
-)
-from overheard.planning.shown_task import ShownTask, show_task
+from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network
 from overheard.planning.task_guess import loss_of_task, with_task_of_labels
 from overheard.planning.text_source import with_tokens
+from overheard.planning.toml_notation import toml_value
 from overheard.planning.training_facts import TrainingFacts, read_training_facts
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import Plan, parse_plan

@@ -17,7 +17,7 @@ from overheard.data.datasets.no_examples import NoExamples
 from overheard.learning.model import Model
 from overheard.learning.models.custom import Own
 from overheard.learning.models.unknown import Unknown
-from overheard.planning.recorded_plugins import plan_value, toml_text, toml_value
+from overheard.planning.toml_notation import plan_value, toml_text, toml_value
 from overheard.planning.training_facts import TrainingFacts
 
 ASSUMED = {"rate": 0.1, "epochs": 1, "batch": 32}

@@ -6,9 +6,8 @@ proposed.
 """
 
 import ast
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeVar, final
 
 from overheard.core.custom_code.reference import REFERENCE, outside_settings
@@ -16,7 +15,7 @@ from overheard.core.errors import AuditError
 from overheard.core.plugin_registry import PluginRegistry
 from overheard.disk.reading import parse_expression, parse_literal
 from overheard.learning.model import Model
-from overheard.plans.plugin_field import plugin_label, settings_model
+from overheard.plans.plugin_field import settings_model
 from overheard.plans.registries import MODELS
 
 LONGEST_TEXT = 100_000
@@ -124,39 +123,3 @@ def _is_harmless(setting: object, is_outside: bool) -> bool:
     if isinstance(setting, int):
         return abs(setting) <= LARGEST_NUMBER
     return setting is None or isinstance(setting, float)
-
-
-# Any plugin: its name and its settings that differ from the defaults.
-def plan_value(plugin: object) -> str:
-    """Return a plugin as a plan names it: by its name, or as an inline table of TOML."""
-    label = plugin_label(plugin)
-    name = str(getattr(plugin, "name"))  # noqa: B009
-    if label == name:
-        return toml_value(name)
-    settings = {"kind": name} | {
-        field.name: value
-        for field in fields(plugin)  # type: ignore[arg-type]
-        if f"{field.name}={(value := getattr(plugin, field.name))!r}" in label
-        and value is not None
-    }
-    return toml_value(settings)
-
-
-def toml_value(value: object) -> str:
-    """Return a value in the notation of TOML, on one line."""
-    if isinstance(value, dict):
-        return (
-            "{ " + ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items()) + " }"
-        )
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    return toml_text(str(value))
-
-
-def toml_text(text: str) -> str:
-    """Return a text in quotes, with everything escaped that TOML does not allow."""
-    return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")

@@ -8,7 +8,7 @@ from overheard.data.datasets.custom import Own
 from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.text_table import TABLE_SUFFIXES
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.shown_task import ShownTask
+from overheard.planning.networks.shown_task import ShownTask
 
 
 def with_tokens(

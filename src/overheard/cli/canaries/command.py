@@ -95,7 +95,7 @@ def canaries(
     from overheard.auditing.canaries import draw_canaries
     from overheard.auditing.inputs import Resources
     from overheard.cli.plan_code import print_code
-    from overheard.planning.app_networks import importable_from
+    from overheard.planning.networks.app_imports import importable_from
     from overheard.plans.plan import read_plan
 
     if flower is not None and plan is not None:

@@ -11,9 +11,9 @@ from overheard.core.task import Task
 from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.learning.models.custom import Own as OwnModel
-from overheard.planning.app_networks import importable_from, other_place
 from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.first_plan import ROUNDS, FirstPlanRequest, own_data
+from overheard.planning.networks.app_imports import importable_from, other_place
 from overheard.planning.plan_text import ASSUMED
 from overheard.planning.task_guess import loss_of_task
 from overheard.planning.training_facts import TrainingFacts, read_training_facts

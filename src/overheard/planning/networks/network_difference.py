@@ -1,8 +1,6 @@
-"""Compares the networks of an app with a recording, which imports and builds them."""
+"""Compares a network with a recording, which imports and builds the network."""
 
-import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -11,27 +9,13 @@ from torch import nn
 from overheard.archive.reader import open_transcript
 from overheard.auditing.recorded_tensors.model_tensors import match_model_tensors
 from overheard.core.algorithm.algorithm import Algorithm
-from overheard.core.custom_code.reference import find_module_file
 from overheard.core.errors import AuditError
 from overheard.core.task import Task
 from overheard.federation.local_tensors import local_names
 from overheard.learning.models.custom import Own
 from overheard.learning.sent_tensors import trainable_parameters
+from overheard.planning.networks.app_imports import other_place
 from overheard.planning.recorded_facts import RecordedFacts
-
-
-@contextmanager
-def importable_from(folder: Path | None) -> Iterator[None]:
-    """Let modules of a folder be imported, after all others; None = nothing changes."""
-    if folder is None:
-        yield
-        return
-    place = str(folder.resolve())
-    sys.path.append(place)
-    try:
-        yield
-    finally:
-        sys.path.remove(place)
 
 
 def network_difference(
@@ -90,18 +74,3 @@ def refuse_other_network(
         at_home,
         recording.manifest.left_out,
     )
-
-
-def other_place(reference: str, folder: Path) -> str:
-    """Return that a module would be imported from elsewhere; "" = it lies in the folder.
-
-    Args:
-        reference: "package.module:Class".
-        folder: the folder.
-
-    """
-    module = reference.partition(":")[0]
-    path = find_module_file(module)
-    if path is not None and path.resolve().is_relative_to(folder.resolve()):
-        return ""
-    return f"{module} is imported from {path or 'Python'}: another package has this name"

@@ -7,7 +7,7 @@ from overheard.core.task import Task
 from overheard.learning.initialization import model_structure
 from overheard.learning.model import Model
 from overheard.learning.models.logistic import BinaryLogistic, Logistic
-from overheard.planning.app_networks import refuse_other_network
+from overheard.planning.networks.network_difference import refuse_other_network
 from overheard.planning.recorded_facts import RecordedFacts
 
 

@@ -20,7 +20,8 @@ from overheard.learning.custom_networks.logits_network import (
     vocabulary_of,
 )
 from overheard.learning.models.custom import Own
-from overheard.planning.app_networks import other_place, refuse_other_network
+from overheard.planning.networks.app_imports import other_place
+from overheard.planning.networks.network_difference import refuse_other_network
 from overheard.planning.recorded_facts import RecordedFacts
 
 USUAL_TOKENS = 16

@@ -16,10 +16,11 @@ from overheard.core.errors import AuditError
 from overheard.core.task import Task
 from overheard.data.reading.float_labels import output_names
 from overheard.learning.models.custom import Own
-from overheard.planning.app_networks import network_difference, other_place
-from overheard.planning.layers_at_home import LayersAtHome, find_layers_at_home
+from overheard.planning.networks.app_imports import other_place
+from overheard.planning.networks.layers_at_home import LayersAtHome, find_layers_at_home
+from overheard.planning.networks.network_difference import network_difference
 from overheard.planning.recorded_facts import RecordedFacts
-from overheard.planning.recorded_plugins import plan_value
+from overheard.planning.toml_notation import plan_value
 
 
 @final
