@@ -29,7 +29,8 @@ from overheard.data.listed_records import ListedRecords, members_of_cells
 from overheard.data.partition.data_partition import DataPartition
 from overheard.findings.finding import ArmRun, Cell, ClaimRow, Finding
 from overheard.learning.models.custom import Own as OwnModel
-from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.writing import write_first_plan
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.plans.data_plan import DataPlan

@@ -16,7 +16,8 @@ from overheard.defenses.mm_aug import MmAug
 from overheard.learning.models.custom import Own
 from overheard.learning.models.mlp import Mlp
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.writing import write_first_plan
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_checked_recording, read_recorded_facts
 from overheard.planning.recorded_plugins import parse_model, parse_plugin, proposed_network

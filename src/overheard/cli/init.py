@@ -19,7 +19,7 @@ from overheard.core.errors import OutputError
 
 if TYPE_CHECKING:  # so that --help need not load torch
     from overheard.planning.apps.federated_app import FederatedApp
-    from overheard.planning.first_plan import FirstPlan
+    from overheard.planning.first_plan.writing import FirstPlan
     from overheard.planning.training_facts import TrainingFacts
 
 FORMAT = "overheard init"
@@ -149,18 +149,16 @@ def init(
 
     """  # noqa: D301 - a backspace tells click to keep the lines
     from overheard.auditing.inputs import Resources
-    from overheard.cli.recordings import find_newest_recording, print_newer_recording
-    from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+    from overheard.planning.first_plan.request import FirstPlanRequest
+    from overheard.planning.first_plan.writing import write_first_plan
     from overheard.planning.recorded_facts import read_recorded_facts
 
     if file.exists() and not force:
         raise _is_there(file)
     if simulate and recording is not None:
         raise UsageError("Give --simulate or --from-recording, not both.")
-    if recording is not None and not (quiet or as_json):
-        print_newer_recording(recording)
-    elif recording is None and not simulate:
-        recording = find_newest_recording([Path(), *([] if flower is None else [flower])])
+    if not simulate:
+        recording = _find_recording(recording, flower, is_told=not (quiet or as_json))
     if not as_json and _may_ask(recording, flower, nvflare, data, simulate):
         recording, data, label, user = _ask(label)
     app = _read_app(flower, nvflare)
@@ -186,6 +184,19 @@ def init(
         _print_plan(written, data)
         _print_training(written.training, is_simulated=recording is None and app is None)
         _print_next_step(file, recording, written.app, is_app=app is not None)
+
+
+def _find_recording(
+    recording: Path | None, flower: Path | None, *, is_told: bool
+) -> Path | None:
+    """Return the recording that was named, or else the newest one; tell of a newer one."""
+    from overheard.cli.recordings import find_newest_recording, print_newer_recording
+
+    if recording is None:
+        return find_newest_recording([Path(), *([] if flower is None else [flower])])
+    if is_told:
+        print_newer_recording(recording)
+    return recording
 
 
 def _read_app(flower: Path | None, nvflare: Path | None) -> "FederatedApp | None":
@@ -288,7 +299,7 @@ def _print_attacks(
 
 
 def _print_proposal(reference: str | None) -> None:
-    from overheard.planning.plan_refusal import describe_proposal
+    from overheard.planning.first_plan.plan_refusal import describe_proposal
 
     if reference is not None:
         console = Console(highlight=False, soft_wrap=True)

@@ -12,6 +12,12 @@ from overheard.planning.apps.app_training import AppTraining, StatedSetting
 from overheard.planning.apps.federated_app import FederatedApp
 from overheard.planning.recorded_facts import RecordedFacts
 
+ASSUMED = {"rate": 0.1, "epochs": 1, "batch": 32}
+"""The training that is assumed where nothing is stated."""
+
+ROUNDS = 8
+"""The rounds of a federation of which none are stated."""
+
 MOST_VALUES = 4
 """The most values of a setting that changes that a sentence lists."""
 

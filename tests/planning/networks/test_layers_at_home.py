@@ -19,7 +19,8 @@ from overheard.core.parties import SERVER, client
 from overheard.core.seeds import Seed
 from overheard.learning.sent_tensors import sent_shapes
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.writing import write_first_plan
 from overheard.planning.networks.layers_at_home import find_layers_at_home
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.plans.plan import parse_plan

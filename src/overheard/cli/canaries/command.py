@@ -117,7 +117,7 @@ def canaries(
         )
     from overheard.planning.apps.flower_app import read_flower_app
     from overheard.planning.canaries.app_plan import plan_canaries
-    from overheard.planning.first_plan import FirstPlanRequest
+    from overheard.planning.first_plan.request import FirstPlanRequest
 
     request = FirstPlanRequest(
         app=read_flower_app(flower),

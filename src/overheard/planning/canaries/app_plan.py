@@ -12,11 +12,16 @@ from overheard.data.datasets.custom import Own as OwnData
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.learning.models.custom import Own as OwnModel
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.first_plan import ROUNDS, FirstPlanRequest, own_data
+from overheard.planning.first_plan.proposed_data import own_data
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.task_guess import loss_of_task
 from overheard.planning.networks.app_imports import importable_from, other_place
-from overheard.planning.plan_text import ASSUMED
-from overheard.planning.task_guess import loss_of_task
-from overheard.planning.training_facts import TrainingFacts, read_training_facts
+from overheard.planning.training_facts import (
+    ASSUMED,
+    ROUNDS,
+    TrainingFacts,
+    read_training_facts,
+)
 from overheard.plans.data_plan import DataPlan
 from overheard.plans.plan import KnownPart, Plan, ThreatPlan, TrainingPlan
 from overheard.questions.membership.attacks.loss_membership import LossMembership

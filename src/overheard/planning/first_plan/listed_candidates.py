@@ -5,7 +5,7 @@ from dataclasses import replace
 from overheard.core.errors import PlanError
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.datasets.custom import Own
-from overheard.planning.plan_text import ThreatText
+from overheard.planning.first_plan.plan_facts import ThreatText
 from overheard.planning.recorded_facts import RecordedFacts
 
 MEMBERSHIP_ATTACKS = ("whitened_membership", "loss_membership")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from overheard.data.datasets.no_examples import NoExamples
-from overheard.planning.plan_text import PlanFacts
+from overheard.planning.first_plan.plan_facts import PlanFacts
 
 RECORDS = (
     "Records of which you know whether a client trained on them (--candidates FILE) add "

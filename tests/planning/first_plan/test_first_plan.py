@@ -23,9 +23,10 @@ from overheard.data.datasets.custom import Own
 from overheard.data.datasets.no_examples import NoExamples
 from overheard.planning.apps.app_training import AppTraining, StatedSetting
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.first_plan import FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.task_guess import with_task_of_labels
+from overheard.planning.first_plan.writing import write_first_plan
 from overheard.planning.recorded_facts import read_recorded_facts
-from overheard.planning.task_guess import with_task_of_labels
 from overheard.plans.plan import parse_plan
 from overheard.recorders.async_writer import AsyncWriter
 from overheard.recorders.run_info import RunInfo

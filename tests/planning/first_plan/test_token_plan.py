@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from overheard.core.errors import PlanError
 from overheard.data.datasets.custom import Own
 from overheard.planning.apps.federated_app import FederatedApp
-from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.writing import FirstPlan, write_first_plan
 from overheard.planning.recorded_facts import read_recorded_facts
-from tests.planning.test_first_plan import HERE, single_output
+from tests.planning.first_plan.test_first_plan import HERE, single_output
 
 TOKENS = 6
 IDS = np.random.default_rng(0).integers(1, TOKENS, (60, 4))

@@ -18,7 +18,8 @@ from overheard.core.messages import Aggregate, Broadcast, Update
 from overheard.core.parties import COHORT, SERVER, client
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
-from overheard.planning.first_plan import FirstPlan, FirstPlanRequest, write_first_plan
+from overheard.planning.first_plan.request import FirstPlanRequest
+from overheard.planning.first_plan.writing import FirstPlan, write_first_plan
 from overheard.planning.plan_check import check_plan
 from overheard.planning.recorded_facts import read_recorded_facts
 from overheard.plans.plan import ThreatPlan
