@@ -10,7 +10,7 @@ from math import isclose
 from pathlib import Path
 from typing import final
 
-from scipy.stats import chi2
+from scipy.special import chdtri, gammaincinv
 
 from overheard.algorithms.scaffold import Scaffold
 from overheard.archive.excerpt import printable_excerpt
@@ -86,8 +86,8 @@ class _Left:
     @property
     def is_noise(self) -> bool:
         """Whether it is as large as the noise, within the sampling error."""
-        low = float(chi2.ppf(FALSE_ALARMS / 2, self.count))
-        high = float(chi2.isf(FALSE_ALARMS / 2, self.count))
+        low = 2 * float(gammaincinv(self.count / 2, FALSE_ALARMS / 2))
+        high = float(chdtri(self.count, FALSE_ALARMS / 2))
         error = NOISE_TOLERANCE * self.count
         return bool(low - error <= self.square <= high + error)
 

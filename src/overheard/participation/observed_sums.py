@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from overheard.core.errors import NeedsError
 from overheard.core.messages import Aggregate, Update, Weights
@@ -80,7 +80,7 @@ class ObservedSums:
         varies = variance > 0
         slopes = time @ (took_part - took_part.mean(axis=0))
         scores = slopes[varies] ** 2 / ((time @ time) * variance[varies])
-        return float(chi2.sf(scores.sum(), max(1, int(varies.sum()) - 1)))
+        return float(chdtrc(max(1, int(varies.sum()) - 1), scores.sum()))
 
 
 def find_sums(view: View, most_rounds: int) -> ObservedSums | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import torch
-from scipy.stats import chi2
+from scipy.special import chdtri, gammaincinv
 from torch import Tensor
 
 from overheard.doctor.replay.comparison import std_of, steps_of
@@ -38,7 +38,7 @@ def too_small(events: Sequence[NoiseEvent]) -> Iterator[tuple[str, float, float]
         values = torch.cat([_unit(one) for one in parts])
         share = float((values == 0).double().mean())
         squares = float(values.square().sum())
-        if squares < float(chi2.ppf(LEVEL, len(values))) or share > 0.01:
+        if squares < _chi_squared_quantile(LEVEL, len(values)) or share > 0.01:
             std = std_of(parts[0])
             yield place, std * (squares / len(values)) ** 0.5, std
 
@@ -58,11 +58,17 @@ def largest_stds(events: Sequence[NoiseEvent]) -> dict[tuple[str, torch.Size], f
         for shape, parts in shapes.items():
             squares, count = _square_sum(parts)
             scaled = squares / max(whole / all_values, 1e-300)
-            if not chi2.ppf(OTHER_SCALE, count) < scaled < chi2.isf(OTHER_SCALE, count):
-                found[place, shape] = float((squares / chi2.ppf(LEVEL, count)) ** 0.5)
+            if not (
+                _chi_squared_quantile(OTHER_SCALE, count) < scaled < chdtri(count, OTHER_SCALE)
+            ):
+                found[place, shape] = (squares / _chi_squared_quantile(LEVEL, count)) ** 0.5
             else:
-                found[place, shape] = float((whole / chi2.ppf(LEVEL, all_values)) ** 0.5)
+                found[place, shape] = (whole / _chi_squared_quantile(LEVEL, all_values)) ** 0.5
     return found
+
+
+def _chi_squared_quantile(share: float, count: int) -> float:
+    return 2 * float(gammaincinv(count / 2, share))
 
 
 def _square_sum(events: Sequence[NoiseEvent]) -> tuple[float, int]:

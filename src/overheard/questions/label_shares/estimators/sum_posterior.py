@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from overheard.questions.label_shares.estimators.sum_response import SumResponse, contrasts
 
@@ -168,7 +168,7 @@ def _without_wrong_cohorts(
     for _ in range(most):
         errors = _left_out_errors(response, _fit(response, basis), basis)
         worst, width = int(errors.argmax()), response.observed.shape[1]
-        if errors[worst] < chi2.isf(WRONG_ALARMS / len(errors), width):
+        if errors[worst] < chdtri(width, WRONG_ALARMS / len(errors)):
             break
         kept = np.arange(len(errors)) != worst
         if (response.weights[kept].sum(axis=0) == 0).any():
