@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from tests.hostile import changes as change
 from tests.hostile import model_files as models
+from tests.hostile import saved_datasets
 from tests.hostile.changes import READ_OR_REFUSED, REFUSED, SAME, Change
 
 CPU = ("--device", "cpu", "--workers", "1", "--quiet")
@@ -693,6 +694,15 @@ ENTRIES: tuple[Entry, ...] = (
           ("leaf.toml",), is_named=True, fine=frozenset({0, 2})),
     Entry("data: folder of images", ".", image_folders, (plan_check("images.toml"),),
           ("images.toml", "images"), fine=frozenset({0, 2}), aliases=("images",)),
+    Entry("data: folder of datasets: state.json", "saved/state.json", saved_datasets.state,
+          (plan_check("saved.toml"),), ("saved.toml",), fine=frozenset({0, 2}),
+          aliases=("saved",)),
+    Entry("data: folder of datasets: dataset_info.json", "saved/dataset_info.json",
+          json_document, (plan_check("saved.toml"),), ("saved.toml",),
+          fine=frozenset({0, 2}), aliases=("saved",)),
+    Entry("data: folder of datasets: rows in arrow", f"saved/{saved_datasets.DATA}",
+          saved_datasets.arrow_file, (plan_check("saved.toml"),), ("saved.toml",),
+          fine=frozenset({0, 2}), aliases=("saved",)),
     Entry("data: folder of public data sets", ".", data_folders,
           (plan_check("mnist.toml"),), ("mnist.toml", "cifar.toml"), fine=frozenset({0, 2}),
           environment=MappingProxyType({"OVERHEARD_DATA": "data"}), aliases=("data",)),

@@ -21,6 +21,7 @@ from overheard.report.write import write_report
 from tests.archive.recorded_run import recorded
 from tests.auditing.plans import TINY
 from tests.hostile.model_files import save_models
+from tests.hostile.saved_datasets import save_dataset
 
 EXPERIMENT = Path(__file__).parents[1] / "recorders" / "formats" / "experiments" / "plain"
 
@@ -303,6 +304,7 @@ def _write_data(folder: Path) -> None:
         image = folder / "images" / "ab"[number % 2] / f"{number // 2}.png"
         image.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(draw.integers(0, 256, (3, 4), np.uint8)).save(image)
+    save_dataset(folder / "saved")
     plans = {
         "npz.toml": ("spare.npz", ""),
         "csv.toml": ("table.csv", ', user = "ward", attributes = ["sex"]'),
@@ -311,6 +313,7 @@ def _write_data(folder: Path) -> None:
         "data.toml": ("table.data", ""),
         "leaf.toml": ("leaf.json", ""),
         "images.toml": ("images", ""),
+        "saved.toml": ("saved", ""),
         "gz.toml": ("table.csv.gz", ""),
         "xlsx.toml": ("table.xlsx", ""),
         "arff.toml": ("table.arff", ""),

@@ -39,15 +39,16 @@ def all_rows(source: Own) -> list[list[int]]:
     return sorted([*data.train.inputs.tolist(), *data.test.inputs.tolist()])
 
 
-def save_table(table: pa.Table, path: Path) -> None:
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table)
+def name_files(folder: Path, *names: object) -> None:
+    """Name the files of a folder of datasets as its state.json does."""
+    state = {"_data_files": [{"filename": name} for name in names]}
+    (folder / "state.json").write_text(json.dumps(state))
 
 
 def save_folder(folder: Path, *tables: pa.Table, compression: str | None = None) -> Path:
     """Save tables as the files of a folder of datasets."""
     folder.mkdir(exist_ok=True)
-    (folder / "state.json").write_text("{}")
+    name_files(folder, *(f"data-{number}.arrow" for number in range(len(tables))))
     options = pa.ipc.IpcWriteOptions(compression=compression)
     for number, table in enumerate(tables):
         with (
@@ -254,8 +255,7 @@ def test_pairs_of_texts_are_refused() -> None:
 
 def test_a_folder_of_datasets_is_read_with_the_names_of_its_classes(tmp_path: Path) -> None:
     table = pa.table({"input_ids": IDS, "label": [0, 1, 0, 1, 0, 1]})
-    save_table(table, tmp_path / "data-00000-of-00001.arrow")
-    (tmp_path / "state.json").write_text("{}")
+    save_folder(tmp_path, table)
     info = {"features": {"label": {"names": ["ham", "spam"], "_type": "ClassLabel"}}}
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
 
@@ -266,8 +266,7 @@ def test_a_folder_of_datasets_is_read_with_the_names_of_its_classes(tmp_path: Pa
 
 def test_a_folder_without_token_ids_says_what_is_needed(tmp_path: Path) -> None:
     table = pa.table({"text": ["a", "b"], "label": [0, 1]})
-    save_table(table, tmp_path / "data.arrow")
-    (tmp_path / "state.json").write_text("{}")
+    save_folder(tmp_path, table)
     with pytest.raises(DataError, match="--text COLUMN --tokenizer "):
         Own(str(tmp_path)).load(None)
 
@@ -278,19 +277,42 @@ def test_offsets_beyond_the_numbers_of_a_folder_are_refused(tmp_path: Path) -> N
         pa.list_(pa.int64()), 2, [None, offsets], children=[pa.array([1, 2, 3])]
     )
     table = pa.Table.from_arrays([rows], ["input_ids"])
-    (tmp_path / "state.json").write_text("{}")
-    target = str(tmp_path / "a.arrow")
-    with pa.OSFile(target, "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
-        stream.write_table(table)
+    save_folder(tmp_path, table)
     with pytest.raises(DataError, match="cannot be read"):
         load_tokens(str(tmp_path), TokenSettings())
-    (tmp_path / "a.arrow").unlink()
-    os.mkfifo(tmp_path / "a.arrow")
+    (tmp_path / "data-0.arrow").unlink()
+    os.mkfifo(tmp_path / "data-0.arrow")
     with pytest.raises(DataError, match="no regular file"):
         load_tokens(str(tmp_path), TokenSettings())
 
 
 LABELS = [0, 1, 0, 1, 0, 1]
+
+VIEWS = pa.array(["a"] * 6, pa.string_view())
+"""Many views may be of one long text, which takes as long to check each time."""
+
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([6], pa.int32()), pa.array([1]))
+
+
+def test_columns_and_batches_that_take_more_memory_than_bytes_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fortieth of the memory is allowed here, so that small files are too large."""
+    monkeypatch.setenv("OVERHEARD_MAX_UNPACKED", "100MB")
+    wide = {f"c{number}": pa.nulls(1) for number in range(3000)}
+    folder = save_folder(tmp_path / "wide", pa.table(wide))
+    with pytest.raises(DataError, match=r"the header takes .* --max-unpacked"):
+        load_tokens(str(folder), TokenSettings())
+
+    # 6,000 batches of 10 arrays: 66,000 times 512 bytes, of 25 MB for a table.
+    batch = pa.record_batch([pa.nulls(0)] * 10, names=list("abcdefghij"))
+    folder = save_folder(tmp_path / "batches")
+    name_files(folder, "data-0.arrow")
+    with pa.ipc.new_stream(str(folder / "data-0.arrow"), batch.schema) as file:
+        for _ in range(6000):
+            file.write_batch(batch)
+    with pytest.raises(DataError, match=r"the table of 0 rows takes .* --max-unpacked"):
+        load_tokens(str(folder), TokenSettings())
 
 
 @pytest.mark.parametrize(
@@ -308,6 +330,8 @@ LABELS = [0, 1, 0, 1, 0, 1]
         ({"input_ids": [[1.5, 2.0]] * 6}, "must have a list of whole numbers"),
         ({"input_ids": [[[1], [2]]] * 6}, "must have a list of whole numbers"),
         ({"input_ids": pa.array([], pa.list_(pa.int64()))}, "there are no texts"),
+        ({"input_ids": IDS, "label": LABELS, "text": VIEWS}, "type string_view, which are not"),
+        ({"input_ids": IDS, "label": RUNS}, "type run_end_encoded.*, which are not read"),
     ],
 )
 def test_columns_that_are_no_token_ids_or_labels_are_refused(
@@ -325,6 +349,7 @@ def test_files_that_save_to_disk_does_not_write_are_refused(tmp_path: Path) -> N
     coded = pa.table({"input_ids": IDS, "a": pa.array(["x"] * 6).dictionary_encode()})
     linked = save_folder(tmp_path / "linked")
     save_folder(tmp_path / "outside", table)
+    name_files(linked, "data.arrow")
     (linked / "data.arrow").symlink_to(tmp_path / "outside" / "data-0.arrow")
     for folder, told in (
         (save_folder(tmp_path / "two", table, other), "other columns, or other types"),
@@ -343,15 +368,73 @@ def test_parts_of_a_dataset_are_read_as_one_table(tmp_path: Path) -> None:
     assert all_rows(Own(str(folder), token_ids=8)) == sorted(PADDED + PADDED[2:4])
 
 
-@pytest.mark.parametrize("names", [["ham", "spam\x1b[2J"], ["ham", "ham"]])
-def test_names_of_classes_that_cannot_be_told_apart_are_refused(
-    tmp_path: Path, names: list[str]
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["ham", "spam\x1b[2J"], "not a valid name"),
+        (["ham", "ham"], "must be texts that differ"),
+        ([{"a": 1}, None], "must be texts that differ"),
+        ("hs", "must be texts that differ"),
+        (["ham"], "a label is 1, but 1 classes have names"),
+    ],
+)
+def test_names_of_classes_that_are_none_or_cannot_be_told_apart_are_refused(
+    tmp_path: Path, names: object, told: str
 ) -> None:
     save_folder(tmp_path, pa.table({"input_ids": IDS, "label": LABELS}))
     info = {"features": {"label": {"names": names}}}
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    with pytest.raises(DataError, match=r"not a valid name|a name twice"):
+    with pytest.raises(DataError, match=told):
         load_tokens(str(tmp_path), TokenSettings())
+
+
+def test_features_that_are_damaged_or_lie_elsewhere_are_refused(tmp_path: Path) -> None:
+    save_folder(tmp_path, pa.table({"input_ids": IDS, "label": LABELS}))
+    info, outside = tmp_path / "dataset_info.json", tmp_path.parent / "outside.json"
+    info.write_text('{"features": {"label": ')
+    with pytest.raises(DataError, match=r"dataset_info\.json is damaged"):
+        Own(str(tmp_path)).load(None)
+    info.write_text('{"features": ["label"]}')
+    with pytest.raises(DataError, match="must have an object of features"):
+        Own(str(tmp_path)).load(None)
+    info.unlink()
+    outside.write_text("{}")
+    info.symlink_to(outside)
+    with pytest.raises(DataError, match="links to outside of its folder"):
+        Own(str(tmp_path)).load(None)
+
+
+def test_files_that_a_folder_does_not_name_are_not_read(tmp_path: Path) -> None:
+    """`Dataset.map` leaves a file with other labels of the same texts beside them."""
+    folder = save_folder(tmp_path, *[pa.table({"input_ids": IDS, "label": LABELS})] * 2)
+    name_files(folder, "data-1.arrow")
+    assert all_rows(Own(str(folder), token_ids=8)) == sorted(PADDED)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ((), "must name .arrow files of its own folder"),
+        (("../data-0.arrow",), "must name .arrow files of its own folder"),
+        (("/etc/data.arrow",), "must name .arrow files of its own folder"),
+        (("..\\data-0.arrow",), "must name .arrow files of its own folder"),
+        (("\x1b[2J.arrow",), "must name .arrow files of its own folder"),
+        ((f"{'x' * 300}.arrow",), "must name .arrow files of its own folder"),
+        ((7,), "must name .arrow files of its own folder"),
+        (("state.json",), "must name .arrow files of its own folder"),
+        (("data-0.arrow",) * 2, "names a file twice"),
+        (("data-9.arrow",), "data-9.arrow cannot be read"),
+    ],
+)
+def test_a_folder_names_each_file_once_and_none_outside(
+    tmp_path: Path, names: tuple[object, ...], told: str
+) -> None:
+    table = pa.table({"input_ids": IDS, "label": LABELS})
+    save_folder(tmp_path, table)  # what "../data-0.arrow" would be
+    folder = save_folder(tmp_path / "saved", table)
+    name_files(folder, *names)
+    with pytest.raises(DataError, match=told):
+        load_tokens(str(folder), TokenSettings())
 
 
 @pytest.mark.parametrize(

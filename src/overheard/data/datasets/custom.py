@@ -14,12 +14,13 @@ from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.custom_table import Spellings, TableSettings
+from overheard.data.reading.formats.arrow_folder import is_arrow_folder
 from overheard.data.reading.formats.image_folder import Channels, ImageSettings
 from overheard.data.reading.formats.saved_images import has_images
 from overheard.data.reading.scales import Scale
 from overheard.data.reading.table_inputs import Decimals, InputSettings
 from overheard.data.reading.texts import TextSettings
-from overheard.data.reading.token_data import is_arrow_folder, load_tokens
+from overheard.data.reading.token_data import load_tokens
 from overheard.data.reading.token_rows import TokenSettings
 
 MAX_HEADER_LINES = 2

@@ -33,12 +33,13 @@ from overheard.data.reading.float_labels import (
     kind_of_labels,
     output_names,
 )
+from overheard.data.reading.formats.arrow_folder import is_arrow_folder
 from overheard.data.reading.formats.image_folder import ImageSettings, read_image_folder
 from overheard.data.reading.formats.leaf import USER, LeafData, is_leaf, read_leaf
 from overheard.data.reading.formats.saved_images import images_of_returned, read_saved_images
 from overheard.data.reading.python_tables import table_of
 from overheard.data.reading.text_table import TABLE_SUFFIXES, table_of_arrow
-from overheard.data.reading.token_data import is_arrow_folder, tokens_of_returned
+from overheard.data.reading.token_data import tokens_of_returned
 
 
 def load_custom_data(

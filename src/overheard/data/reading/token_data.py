@@ -23,7 +23,13 @@ from overheard.core.seeds import Seed
 from overheard.data.dataset import Dataset
 from overheard.data.listed_records import MEMBER, OWNER
 from overheard.data.reading.arrays import list_arrays, read_array
-from overheard.data.reading.arrow_folder import read_arrow_folder, read_features
+from overheard.data.reading.formats.arrow_folder import (
+    checked_class_names,
+    is_arrow_folder,
+    read_arrow_folder,
+    read_features,
+    stated_class_names,
+)
 from overheard.data.reading.formats.leaf import is_leaf
 from overheard.data.reading.table_names import name_order, read_names_of_column
 from overheard.data.reading.text_table import read_text_table
@@ -46,18 +52,10 @@ MOST_LINES = 250_000
 LABELS = ("label", "labels")
 """Usual names of the column of labels."""
 
-ARROW_STATE = "state.json"
-"""The file by which a folder is known that Hugging Face's datasets saved."""
-
 HOW_TO_RETURN = (
     "return token ids and labels as a tuple, `return ids, labels`, token ids alone for a "
     "language model, or a tokenised datasets.Dataset with the column input_ids"
 )
-
-
-def is_arrow_folder(reference: str) -> bool:
-    """Return whether a path is a folder that `datasets.Dataset.save_to_disk` wrote."""
-    return (Path(reference) / ARROW_STATE).is_file()
 
 
 def load_tokens(
@@ -251,10 +249,10 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
     wanted = {IDS, MASK, PAIRS, label, *LABELS, column, OWNER, MEMBER}
     found = read_arrow_folder(path, frozenset(wanted))
     label = next((one for one in (label, *LABELS) if one in found.columns), "")
-    names = _names_in_info(path, label)
     # Collators for language models give a label for each token.
     has_labels = label and not found.is_of_rows(label)
     labels = found.integers(label) if has_labels else None
+    names = _class_names(path, label, labels)
     owner = next((one for one in (OWNER, MEMBER) if one in found.columns), None)
     owners = () if owner is None else (owner, found.cells(owner))
     if IDS not in found.columns:
@@ -272,12 +270,12 @@ def _read_arrow(path: Path, label: str, text: str | None, settings: TokenSetting
     return replace(_of_columns(rows | given, str(path)), owners=owners)
 
 
-def _names_in_info(path: Path, label: str) -> tuple[str, ...]:
-    """Return the names of the classes that the folder states; () = none."""
-    try:
-        return tuple(str(one) for one in read_features(path)[label].get("names", ()))
-    except (KeyError, TypeError, AttributeError):
+def _class_names(path: Path, label: str, labels: Tensor | None) -> tuple[str, ...]:
+    """Return the names of the classes that the folder states; () = none, or no labels."""
+    if labels is None or not len(labels):
         return ()
+    names = stated_class_names(read_features(path), label)
+    return checked_class_names(path, names, int(labels.max()))
 
 
 def _read_table(

@@ -27,14 +27,17 @@ def png(level: int, width: int = 3, height: int = 2) -> bytes:
     return page.getvalue()
 
 
-def saved(folder: Path, images: list[object], labels: list[int], features=FEATURES) -> Path:
+def saved(
+    folder: Path, images: object, labels: list[int] | list[float], features: object = FEATURES
+) -> Path:
     """Write a folder as `datasets.Dataset.save_to_disk` does."""
     folder.mkdir()
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     table = pa.table({"photo": pa.array(images, kind), "label": labels})
     with pa.ipc.new_stream(str(folder / "data-00000-of-00001.arrow"), table.schema) as out:
         out.write_table(table)
-    (folder / "state.json").write_text("{}")
+    named = [{"filename": "data-00000-of-00001.arrow"}]
+    (folder / "state.json").write_text(json.dumps({"_data_files": named}))
     (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
     return folder
 
@@ -99,11 +102,27 @@ def test_an_image_that_is_none_or_of_another_size_is_told(
         read_saved_images(folder, ImageSettings(), "label")
 
 
+def test_a_row_without_an_image_is_told_whatever_bytes_it_hides(tmp_path: Path) -> None:
+    parts = [pa.array([png(1)] * 2), pa.nulls(2, pa.string())]
+    hidden = pa.StructArray.from_arrays(parts, ["bytes", "path"], mask=pa.array([False, True]))
+    folder = saved(tmp_path / "spare", hidden, [0, 1])
+    with pytest.raises(DataError, match="image 2 has no bytes"):
+        read_saved_images(folder, ImageSettings(), "label")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_no_class(value: float, tmp_path: Path) -> None:
+    features = {"photo": {"_type": "Image"}}
+    folder = saved(tmp_path / "spare", [stored(png(1))] * 2, [1.0, value], features)
+    with pytest.raises(DataError, match=r"not finite, such as NaN, in 1 of its rows"):
+        read_saved_images(folder, ImageSettings(), "label")
+
+
 @pytest.mark.parametrize(
     ("names", "labels", "told"),
     [
-        (["cat", "cat"], [0, 1], "has a name twice"),
-        ([{"a": 1}, None], [0, 1], "must be texts"),
+        (["cat", "cat"], [0, 1], "must be texts that differ"),
+        ([{"a": 1}, None], [0, 1], "must be texts that differ"),
         (["cat", "dog"], [0, -1], "such as -1 for no label"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Readers of further forms of data: cells between blanks, LEAF, folders of images."""
+"""Readers of further forms of data: cells between blanks, LEAF, images, saved datasets."""

@@ -11,7 +11,12 @@ from jaxtyping import Shaped
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.arrays import checked_names
-from overheard.data.reading.arrow_folder import read_arrow_folder, read_features
+from overheard.data.reading.formats.arrow_folder import (
+    checked_class_names,
+    read_arrow_folder,
+    read_features,
+    stated_class_names,
+)
 from overheard.data.reading.formats.image_folder import ImageSettings, stack_images
 
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
@@ -62,12 +67,11 @@ def read_saved_images(path: Path, settings: ImageSettings, label: str) -> Arrays
             f"{path} has the columns {printable_excerpt(', '.join(found.names))}, and no "
             f"{printable_excerpt(label)!r}: name the column of the classes (of init: --label)"
         )
-    stated = features.get(label)
-    names = stated.get("names") if isinstance(stated, dict) else None
+    names = stated_class_names(features, label)
     cells = found.cells(label)
     return {
         "x": stack_images(path, _contents(path, found.columns[images]), settings),
-        **_labels(path, label, cells, names if isinstance(names, list) else []),
+        **_labels(path, label, cells, names),
     }
 
 
@@ -103,7 +107,7 @@ def images_of_returned(
             f"{label!r}: name the column of the classes (of init: --label)"
         )
     table, path = dataset.with_format("arrow")[:], Path(place)
-    names = list(getattr(dataset.features[label], "names", None) or [])
+    names = getattr(dataset.features[label], "names", None)
     cells = [str(one) for one in table.column(label).to_pylist()]
     contents = _contents(path, table.column(images))
     return {
@@ -126,11 +130,11 @@ def _image_column(features: Mapping[str, Any]) -> str:
 def _contents(path: Path, column: "pyarrow.ChunkedArray") -> Iterable[tuple[str, bytes]]:
     """Yield the place of each image, and its bytes."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        parts = [chunk.field("bytes") for chunk in column.chunks]
-        column = pa.chunked_array(parts, kind.field("bytes").type)
+        column = pc.struct_field(column, "bytes")
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
         raise DataError(
             f"{path}: its images have the type {printable_excerpt(str(kind))}, but must have "
@@ -146,18 +150,12 @@ def _contents(path: Path, column: "pyarrow.ChunkedArray") -> Iterable[tuple[str,
         yield f"{path}: image {number}", image.as_py()
 
 
-def _labels(path: Path, label: str, cells: Sequence[str], names: Sequence[object]) -> Arrays:
+def _labels(path: Path, label: str, cells: Sequence[str], names: object) -> Arrays:
     """Return the labels as "y" and, if classes have names, those in their order."""
     if "" in cells:
         raise DataError(
             f"{path}: the column {printable_excerpt(label)!r} has empty values: drop those rows"
         )
-    if not all(isinstance(one, str) for one in names):
-        raise DataError(
-            f"{path}: the names of its classes must be texts: name the classes anew "
-            "(datasets.ClassLabel), and save the dataset again"
-        )
-    classes = checked_names(path, label, [str(one) for one in names])
     if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in cells):
         if names:
             raise DataError(
@@ -166,11 +164,7 @@ def _labels(path: Path, label: str, cells: Sequence[str], names: Sequence[object
             )
         return {"y": np.array(cells)}
     numbers = np.array([int(one) for one in cells])
-    if not names:
+    stated = checked_class_names(path, names, int(numbers.max(initial=0)))
+    if not stated:
         return {"y": numbers}
-    if numbers.max(initial=0) >= len(names):
-        raise DataError(
-            f"{path}: a label is {numbers.max()}, but {len(names)} classes have names: save "
-            "the dataset again"
-        )
-    return {"y": numbers, "class_names": np.array(classes)}
+    return {"y": numbers, "class_names": np.array(checked_names(path, label, stated))}

@@ -1,5 +1,6 @@
 """Columns of a folder that Hugging Face's `datasets` saved, read without its library."""
 
+import os
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
+from overheard.data.reading.formats.arrow_headers import read_headers
 from overheard.data.reading.parquet_tables import is_text
 from overheard.disk.limits import TABLE, refuse_large
 from overheard.disk.reading import parse_json, read_small_file
@@ -18,21 +20,16 @@ from overheard.disk.reading import parse_json, read_small_file
 if TYPE_CHECKING:  # pyarrow is large, and most audits read no table
     import pyarrow
 
-ROW_BYTES = 512
-"""Bytes of memory that a row takes beside its numbers, as a tensor of its own."""
-
 NUMBER_BYTES = 8
 
-HEADER = 2
-"""The place of the header in the metadata of a message; see Arrow's Message.fbs."""
+STATE = "state.json"
+"""The file by which a folder is known that Hugging Face's datasets saved."""
 
-ROWS, COMPRESSION = 0, 3
-"""The places of facts in the header of a batch of rows."""
+INFO = "dataset_info.json"
+"""The file that states the features of a dataset."""
 
-WITHOUT_COMPRESSION = (
-    "`datasets` saves batches of rows without compression and dictionaries: save the dataset "
-    "again by its save_to_disk"
-)
+LONGEST_NAME = 255
+"""The most characters of the name of a file."""
 
 
 @final
@@ -129,10 +126,23 @@ class ArrowColumns:
         return texts
 
     def cells(self, name: str) -> Sequence[str]:
-        """Return the values of a column as texts; an empty one is ""."""
+        """Return the values of a column as texts; an empty one is "".
+
+        Raises:
+            DataError: if values have no text, or are numbers that are not finite.
+
+        """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         column = self.columns[name]
+        if pa.types.is_floating(column.type):
+            count = pc.sum(pc.invert(pc.is_finite(column))).as_py()
+            if count:
+                raise DataError(
+                    f"{self.path}: the column {name} has numbers that are not finite, such as "
+                    f"NaN, in {count} of its rows: drop them, and save the dataset again"
+                )
         try:
             cells: list[str] = column.cast(pa.large_string()).fill_null("").to_pylist()
         except pa.ArrowException as error:
@@ -150,8 +160,16 @@ class ArrowColumns:
             )
 
 
+def is_arrow_folder(reference: str) -> bool:
+    """Return whether a path is a folder that `datasets.Dataset.save_to_disk` wrote."""
+    return (Path(reference) / STATE).is_file()
+
+
 def read_arrow_folder(path: Path, wanted: frozenset[str]) -> ArrowColumns:
     """Read columns of the files that `datasets.Dataset.save_to_disk` wrote.
+
+    Only the files that `state.json` names are read: methods such as `map` leave others in the
+    same folder.
 
     Args:
         path: the folder.
@@ -159,23 +177,27 @@ def read_arrow_folder(path: Path, wanted: frozenset[str]) -> ArrowColumns:
 
     Raises:
         DataError: if a file is damaged, is compressed, takes too much memory, links to outside
-            of the folder, or has other columns than the first.
+            of the folder, or has other columns than the first, or a wanted column has values
+            of another kind than numbers, texts, bytes and lists of them.
 
     """
     import pyarrow as pa
 
     tables, size, names = list[pa.Table](), 0, tuple[str, ...]()
-    for file in sorted(path.glob("*.arrow")):
+    for file in _data_files(path):
         content = read_small_file(file, DataError, inside=path, part=TABLE)
         try:
-            rows = _declared_rows(file, content)
-            size += len(content) + ROW_BYTES * rows
-            refuse_large(f"{file}: the table of {rows} rows", size, DataError, part=TABLE)
+            declared = read_headers(file, content)
+            size += len(content) + declared.memory
+            what = f"{file}: the table of {declared.rows} rows"
+            refuse_large(what, size, DataError, part=TABLE)
             found = pa.ipc.open_stream(content).read_all()
             names = tuple(found.column_names)
             if len(set(names)) < len(names):
                 raise DataError(f"{file} has a column twice: rename one, and save it again")
             found = found.select([one for one in names if one in wanted])
+            for field in found.schema:
+                _refuse_unusual(file, field)
             # Offsets beyond the numbers would end the process.
             found.validate(full=True)
         except (pa.ArrowException, OSError, ValueError, struct.error) as error:
@@ -187,55 +209,114 @@ def read_arrow_folder(path: Path, wanted: frozenset[str]) -> ArrowColumns:
                 "files of one dataset in the folder"
             )
         tables.append(found)
-    if not tables:
-        raise DataError(f"{path} has no .arrow file: save the dataset again")
     table = pa.concat_tables(tables)
     return ArrowColumns(path, names, dict(zip(table.column_names, table.columns, strict=True)))
 
 
-def _declared_rows(file: Path, content: bytes) -> int:
-    """Return the rows that the headers of a file declare, of which none is unpacked.
+def _data_files(path: Path) -> list[Path]:
+    """Return the files of a saved dataset in their order, all of them in its folder."""
+    file = path / STATE
+    state = parse_json(read_small_file(file, DataError), str(file), DataError)
+    listed = state.get("_data_files") if isinstance(state, dict) else None
+    files = listed if isinstance(listed, list) else []
+    names = [one.get("filename") if isinstance(one, dict) else None for one in files]
+    if not names or not all(map(_is_data_file, names)):
+        raise DataError(
+            f"{file} must name .arrow files of its own folder in _data_files: save the dataset "
+            "again by its save_to_disk"
+        )
+    if len(set(names)) < len(names):
+        raise DataError(f"{file} names a file twice: save the dataset again")
+    return [path / str(name) for name in names]
 
-    Rows of nulls take no bytes, and compressed ones few: so headers are read first.
+
+def _is_data_file(name: object) -> bool:
+    """Return whether this names a file of the folder that it stands in."""
+    return (
+        isinstance(name, str)
+        and len(name) <= LONGEST_NAME
+        and name.isprintable()
+        and name.endswith(".arrow")
+        and not {"/", "\\", ":"} & set(name)
+    )
+
+
+def _refuse_unusual(file: Path, field: "pyarrow.Field") -> None:
+    """Refuse values whose size says nothing of the memory that they take when they are read.
+
+    Texts that are views, and runs of one value, may be many times larger than their file.
+
+    Raises:
+        DataError: if a column has other values than numbers, texts, bytes and lists of them.
+
     """
+    if not _is_usual(field.type):
+        raise DataError(
+            f"{file}: the column {printable_excerpt(field.name)} has values of type "
+            f"{printable_excerpt(str(field.type))}, which are not read: cast it to numbers or "
+            "texts (dataset.cast_column), or drop it, and save the dataset again"
+        )
+
+
+def _is_usual(kind: "pyarrow.DataType") -> bool:
     import pyarrow as pa
 
-    count = 0
-    for message in pa.ipc.MessageReader.open_stream(content):
-        if message.type == "schema":
-            continue
-        metadata = message.metadata.to_pybytes()
-        header = _follow(metadata, _place(metadata, _follow(metadata, 0), HEADER))
-        if message.type != "record batch" or _place(metadata, header, COMPRESSION):
-            raise DataError(f"{file}: {WITHOUT_COMPRESSION}")
-        place = _place(metadata, header, ROWS)
-        count += struct.unpack_from("<q", metadata, place)[0] if place else 0
-    return count
-
-
-def _follow(metadata: bytes, place: int) -> int:
-    """Return where a part starts that a FlatBuffer refers to; pyarrow has checked it."""
-    start: int = place + struct.unpack_from("<I", metadata, place)[0]
-    return start
-
-
-def _place(metadata: bytes, table: int, field: int) -> int:
-    """Return where a field of a table of a FlatBuffer is; 0 = it has its default."""
-    fields = table - struct.unpack_from("<i", metadata, table)[0]
-    slot = 4 + 2 * field
-    if slot >= struct.unpack_from("<H", metadata, fields)[0]:
-        return 0
-    offset = struct.unpack_from("<H", metadata, fields + slot)[0]
-    return table + offset if offset else 0
+    of = pa.types
+    if of.is_list(kind) or of.is_large_list(kind) or of.is_fixed_size_list(kind):
+        return _is_usual(kind.value_type)
+    if of.is_struct(kind):
+        return all(_is_usual(kind.field(place).type) for place in range(kind.num_fields))
+    tests = (of.is_primitive, of.is_decimal, of.is_null, is_text, of.is_binary)
+    return any(test(kind) for test in (*tests, of.is_large_binary, of.is_fixed_size_binary))
 
 
 # Any: JSON has values of any type.
 def read_features(path: Path) -> Mapping[str, Any]:
-    """Return the features that the folder states; empty = none that can be read."""
-    file = path / "dataset_info.json"
-    try:
-        content = parse_json(read_small_file(file, DataError), str(file), DataError)
-        features = content["features"] if file.is_file() else {}
-    except (DataError, OSError, KeyError, TypeError):
+    """Return the features that the folder states; empty = it states none.
+
+    Raises:
+        DataError: if they are damaged, too large, or link to outside of the folder.
+
+    """
+    file = path / INFO
+    if not os.path.lexists(file):
         return {}
-    return features if isinstance(features, dict) else {}
+    content = parse_json(read_small_file(file, DataError), str(file), DataError)
+    features = content.get("features") if isinstance(content, dict) else ()
+    if features is not None and not isinstance(features, dict):
+        raise DataError(f"{file} must have an object of features: save the dataset again")
+    return features or {}
+
+
+def stated_class_names(features: Mapping[str, Any], label: str) -> object:
+    """Return what features state as the names of the classes of a column; None = nothing."""
+    stated = features.get(label)
+    return stated.get("names") if isinstance(stated, dict) else None
+
+
+def checked_class_names(path: Path, names: object, largest: int) -> tuple[str, ...]:
+    """Return names of classes, as a dataset states them; () = none.
+
+    Args:
+        path: the dataset, for messages.
+        names: what is stated; None = nothing.
+        largest: the largest number of a class among the labels.
+
+    Raises:
+        DataError: if they are no texts that differ, or are too few for the labels.
+
+    """
+    if names is None:
+        return ()
+    is_of_texts = isinstance(names, list) and all(isinstance(one, str) for one in names)
+    if not isinstance(names, list) or not is_of_texts or len(set(names)) < len(names):
+        raise DataError(
+            f"{path}: the names of its classes must be texts that differ: name the classes "
+            "anew (datasets.ClassLabel), and save the dataset again"
+        )
+    if names and largest >= len(names):
+        raise DataError(
+            f"{path}: a label is {largest}, but {len(names)} classes have names: save the "
+            "dataset again"
+        )
+    return tuple(names)
