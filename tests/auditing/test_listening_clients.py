@@ -91,6 +91,16 @@ def test_a_client_that_knows_who_took_part_tells_the_others_apart(
 
 
 @pytest.mark.slow
+def test_intervals_of_hidden_sizes_have_room_for_half_an_example(
+    heard: tuple[Audit, Path],
+) -> None:
+    # A client has 40 examples, and does not read that the others have as many.
+    for one in found_by(heard[0], client(0)):
+        rows = zip(one.claimed.low, one.claimed.high, strict=True)
+        assert min(high - low for low, high in rows) > 0.5 / 40
+
+
+@pytest.mark.slow
 def test_a_late_joiner_reads_the_rounds_after_it_joined(heard: tuple[Audit, Path]) -> None:
     found = found_by(heard[0], late_joiner(6))
     assert {one.target for one in found} == {client(number) for number in range(6)}

@@ -82,7 +82,8 @@ ENDS = (0.05, 0.95)
 """The quantiles of the intervals, whose level is `INTERVAL_LEVEL`."""
 
 ROUNDING = 0.5
-"""Examples by which intervals are widened: a share is a whole number of examples."""
+"""Examples by which intervals are widened: a share is a whole number of examples. A client that
+hides how many it has may be the smallest that is plausible."""
 
 
 @final
@@ -162,14 +163,15 @@ class SumShares(Attack[LabelShares]):
             fit_response(readings), knowledge.classes, self.sweeps, generator
         )
         is_joint = bool(((sums.weights > 0).sum(axis=1) > 1).any())
+        likely_sizes = size_range(view, knowledge.prior)
         doubt = find_doubt(posterior, len(sums.rounds))
         if is_joint and doubt is None:
-            doubt = doubt_weights(sums, size_range(view, knowledge.prior)) or doubt_count(sums)
+            doubt = doubt_weights(sums, likely_sizes) or doubt_count(sums)
         place = {party: number for number, party in enumerate(sums.clients)}
         return {
             target: _claim(
                 posterior.draws[:, place[target]],
-                None if sums.sizes is None else sums.sizes[place[target]],
+                likely_sizes[0] if sums.sizes is None else sums.sizes[place[target]],
                 doubt,
                 is_from_sums=is_joint,
             )
@@ -248,10 +250,10 @@ def _readings(
 
 
 def _claim(
-    draws: np.ndarray, size: int | None, doubt: str | None, *, is_from_sums: bool
+    draws: np.ndarray, size: int, doubt: str | None, *, is_from_sums: bool
 ) -> LabelShares:
-    """Return the claim of one client from its draws, (draws, classes)."""
-    slack = 0.0 if size is None else ROUNDING / size
+    """Return the claim of one client of this size from its draws, (draws, classes)."""
+    slack = ROUNDING / size
     low, high = np.quantile(draws, ENDS, axis=0)
     median = normalize_to_shares(torch.from_numpy(np.median(draws, axis=0)))
     return LabelShares(
