@@ -30,6 +30,7 @@ from overheard.disk.limits import MAX_RATIO, json_memory
 from overheard.disk.reading import MAX_TABLES
 from overheard.plans.strict_model import MAX_ITEMS
 from overheard.recorders.exported_weights import NUMBER_BYTES
+from tests.hostile import saved_datasets
 
 Writer = Callable[[Path, int], None]
 
@@ -106,6 +107,18 @@ def parquet_of_one_text(path: Path, size: int) -> None:
     number = np.random.default_rng(0).random(rows)
     table = {"age": number, "note": note, "label": label, "ward": label}
     pq.write_table(pa.table(table), path, compression="none")
+
+
+def arrow_of_images(path: Path, size: int) -> None:
+    """Write a folder of images with many small ones."""
+    # Each row is counted with 512 bytes beside its image, of some 80 bytes, and its label.
+    images = saved_datasets.noise(size // 1220 * 2)
+    path.write_bytes(saved_datasets.stream(saved_datasets.table(images)))
+
+
+def arrow_of_empty_batches(path: Path, size: int) -> None:
+    """Write many batches without a row, of 50 arrays each."""
+    path.write_bytes(saved_datasets.empty_batches(size // (51 * 512 + 2000)))
 
 
 def npz_of_numbers(path: Path, size: int) -> None:

@@ -24,9 +24,7 @@ ROWS = 120
 def save_dataset(folder: Path) -> None:
     """Write a folder of images with two classes, and a file that `map` left in it."""
     folder.mkdir()
-    draw = np.random.default_rng(0)
-    images = [_png(draw.integers(0, 256, (3, 4), np.uint8)) for _ in range(ROWS)]
-    (folder / DATA).write_bytes(stream(table(images)))
+    (folder / DATA).write_bytes(stream(table(noise(ROWS))))
     (folder / "cache-0123456789abcdef.arrow").write_bytes(b"no data of the dataset")
     state = {
         "_data_files": [{"filename": DATA}],
@@ -44,6 +42,12 @@ def save_dataset(folder: Path) -> None:
     (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
     info = {"citation": "", "features": features}
     (folder / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
+
+
+def noise(count: int) -> list[bytes]:
+    """Return so many images of 3 x 4 pixels."""
+    draw = np.random.default_rng(0)
+    return [_png(draw.integers(0, 256, (3, 4), np.uint8)) for _ in range(count)]
 
 
 def table(
@@ -165,12 +169,13 @@ def _nulls(_: list[bytes]) -> bytes:
     return stream(pa.table({"photo": pa.nulls(10**9), "label": pa.nulls(10**9)}))
 
 
-def _empty_batches(_: list[bytes]) -> bytes:
+def empty_batches(count: int) -> bytes:
+    """Return so many batches of 50 arrays without a row."""
     page = io.BytesIO()
     names = [f"c{number}" for number in range(50)]
     batch = pa.record_batch([pa.array([], pa.null())] * len(names), names=names)
     with pa.ipc.new_stream(page, batch.schema) as file:
-        for _ in range(60_000):
+        for _ in range(count):
             file.write_batch(batch)
     return page.getvalue()
 
@@ -212,7 +217,7 @@ TABLES: tuple[tuple[str, str, Callable[[list[bytes]], bytes]], ...] = (
     ("unpack ratio", "10^9 rows without a byte", _nulls),
     ("unpack ratio", "packed batches", _packed),
     ("unpack ratio", "100 million pixels", partial(_with_image, _large_png(10_000))),
-    ("many items", "3 million empty arrays", _empty_batches),
+    ("many items", "3 million empty arrays", lambda _: empty_batches(60_000)),
     ("many names", "300,000 columns", _wide),
     ("nesting", "60 lists", _nested),
     ("path parts", "an image at a path outside", partial(_with_image, None)),

@@ -57,6 +57,7 @@ class Large:
 
 TRUTH, MANIFEST = "recording: truth.json", "recording: manifest.json"
 LINES, FOUND = "recording: message lines", "findings.json"
+ARROW = "data: folder of datasets: rows in arrow"
 CSV, TEXTS = "data: tables in csv", "data: texts in csv"
 IMAGES, ARRAYS = "data: folder of public data sets", "data: arrays in npz"
 ABOUT, SAFETENSORS = "export: about.toml", "export: weights in safetensors"
@@ -81,6 +82,8 @@ SIZES: tuple[Large, ...] = (
     Large("data: tables in csv.gz", TABLE, "numbers", write.packed_csv_of_numbers),
     Large("data: tables in parquet", TABLE, "numbers", write.parquet_of_numbers),
     Large("data: tables in parquet", TABLE, "one text", write.parquet_of_one_text),
+    Large(ARROW, TABLE, "images", write.arrow_of_images),
+    Large(ARROW, TABLE, "empty batches", write.arrow_of_empty_batches),
     Large(ARRAYS, ARRAY, "numbers", write.npz_of_numbers),
     Large(ARRAYS, ARRAY, "zeros, packed", write.npz_of_zeros),
     Large(ARRAYS, ARRAY, "images", write.npz_of_images),
