@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, final
@@ -217,12 +218,23 @@ def _is_inside(function: FunctionType, folder: Path) -> bool:
 def _modules_in(folder: Path) -> list[str]:
     """Return the names of imported modules whose file lies in a folder."""
     places = (f"{folder.absolute()}{os.sep}", f"{folder.resolve()}{os.sep}")
-    return [
-        name
-        for name, module in list(sys.modules.items())
-        if isinstance(module, ModuleType)
-        and str(vars(module).get("__file__") or "").startswith(places)
-    ]
+    elsewhere, found = _modules_elsewhere(places), list[str]()
+    for name, module in list(sys.modules.items()):
+        # Thousands of modules are loaded, and each run of a client asks some five times.
+        if elsewhere.get(name) is module:
+            continue
+        is_module = isinstance(module, ModuleType)
+        if is_module and str(vars(module).get("__file__") or "").startswith(places):
+            found.append(name)
+        else:
+            elsewhere[name] = module
+    return found
+
+
+@cache
+def _modules_elsewhere(places: tuple[str, ...]) -> dict[str, ModuleType]:
+    """Return the modules that were found to lie outside of these folders, for `_modules_in`."""
+    return {}
 
 
 def claim_of_modules(folder: Path) -> StatedClaim:
