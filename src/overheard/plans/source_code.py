@@ -111,12 +111,10 @@ def _needed_files(
     named = [*modules, *(name for plugin in plugins for name in _modules_of(plugin))]
     # The packages of plugins are followed although they are installed.
     followed = frozenset(name.partition(".")[0] for name in named)
-    found, pending, seen = dict[str, _SourceFile](), list(dict.fromkeys(named)), set[str]()
+    found, pending = dict[str, _SourceFile](), list(dict.fromkeys(named))
+    met = set(pending)
     while pending:
         name = pending.pop()
-        if name in seen:
-            continue
-        seen.add(name)
         file = _source_file(name)
         if file is None:
             if name in named:
@@ -124,10 +122,10 @@ def _needed_files(
                 found[name] = _SourceFile(uuid4().hex, ())
             continue
         found[name] = file
-        pending += _parents(name)
-        pending += [
-            one for one in file.imported if one not in seen and _is_followed(one, followed)
-        ]
+        # Most modules are imported by many files: each is looked at once.
+        new = [one for one in (*_parents(name), *file.imported) if one not in met]
+        met.update(new)
+        pending += [one for one in dict.fromkeys(new) if _is_followed(one, followed)]
     return found
 
 
@@ -211,8 +209,15 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             parts = [*(above if node.level else ()), *([node.module] if node.module else ())]
             source = ".".join(parts)
             yield source
-            # An imported name may be a module too.
-            yield from (f"{source}.{alias.name}" for alias in node.names)
+            # A name that is imported from a package may be a module too.
+            if not _is_plain_module(source):
+                yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _is_plain_module(name: str) -> bool:
+    """Return whether a module is a file of its own, so that no modules are inside."""
+    path = find_module_file(name)
+    return path is not None and path.name != "__init__.py"
 
 
 def _parents(name: str) -> list[str]:
