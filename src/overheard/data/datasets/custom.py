@@ -14,7 +14,10 @@ from overheard.core.task import TaskKind
 from overheard.data.dataset import Dataset, DataSource
 from overheard.data.reading.custom_data import load_custom_data
 from overheard.data.reading.custom_table import Spellings, TableSettings
-from overheard.data.reading.formats.arrow_folder import is_arrow_folder
+from overheard.data.reading.formats.arrow_folder import (
+    is_arrow_folder,
+    refuse_several_datasets,
+)
 from overheard.data.reading.formats.image_folder import Channels, ImageSettings
 from overheard.data.reading.formats.saved_images import has_images
 from overheard.data.reading.scales import Scale
@@ -131,6 +134,7 @@ class Own(DataSource):
 
     def load(self, folder: Path | None) -> Dataset:
         """Read the file or call the function; the data folder is not used."""
+        refuse_several_datasets(Path(self.reference))
         is_tokenised = (self.token_ids, self.tokenizer) != (None, None)
         is_saved = is_arrow_folder(self.reference) and not has_images(Path(self.reference))
         if is_tokenised or is_saved:

@@ -168,3 +168,15 @@ def test_a_dataset_of_images_is_read_from_a_function_and_from_where_it_was_saved
     assert tuple(of_function.task.shape) == tuple(of_folder.task.shape) == (3, 4, 4)
     assert of_function.task.class_names == of_folder.task.class_names == ("cat", "dog")
     assert np.array_equal(of_function.train.inputs, of_folder.train.inputs)
+
+
+def test_of_several_saved_datasets_one_must_be_named(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    with pytest.raises(DataError, match="both is to hold several datasets, and has none"):
+        Own(str(tmp_path / "both")).load(None)
+    for part in ("train", "test"):
+        saved(tmp_path / "both" / part, [stored(png(one)) for one in range(10)], [0, 1] * 5)
+    with pytest.raises(DataError, match=r"both holds the datasets test, train: .*both/test$"):
+        Own(str(tmp_path / "both")).load(None)
+    assert Own(str(tmp_path / "both" / "test")).load(None).task.class_names == ("cat", "dog")

@@ -28,6 +28,9 @@ STATE = "state.json"
 INFO = "dataset_info.json"
 """The file that states the features of a dataset."""
 
+DICTIONARY = "dataset_dict.json"
+"""The file by which a folder is known that holds several datasets, such as train and test."""
+
 LONGEST_NAME = 255
 """The most characters of the name of a file."""
 
@@ -163,6 +166,24 @@ class ArrowColumns:
 def is_arrow_folder(reference: str) -> bool:
     """Return whether a path is a folder that `datasets.Dataset.save_to_disk` wrote."""
     return (Path(reference) / STATE).is_file()
+
+
+def refuse_several_datasets(path: Path) -> None:
+    """Refuse a folder that `datasets.DatasetDict.save_to_disk` wrote.
+
+    Raises:
+        DataError: if it is one; it names a dataset to take.
+
+    """
+    if not (path / DICTIONARY).is_file():
+        return
+    parts = sorted(one.parent.name for one in path.glob(f"*/{STATE}"))
+    if not parts:
+        raise DataError(f"{path} is to hold several datasets, and has none: save it again")
+    raise DataError(
+        f"{path} holds the datasets {printable_excerpt(', '.join(parts))}: name one of them, "
+        f"such as {printable_excerpt(str(path / parts[0]))}"
+    )
 
 
 def read_arrow_folder(path: Path, wanted: frozenset[str]) -> ArrowColumns:
