@@ -16,6 +16,7 @@ from overheard.core.messages import (
     Update,
     apply_update,
     count_bytes,
+    is_finite,
 )
 from overheard.core.parties import (
     COHORT,
@@ -192,3 +193,25 @@ def test_joiners_and_blanks_are_parts_of_words(word: str) -> None:
 def test_signs_that_could_change_what_is_near_are_escaped(sign: str) -> None:
     assert not is_printable(f"a{sign}")
     assert sign not in escape_unprintable(f"a{sign}")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([], True),
+        ([1.0, -2.0], True),
+        # The sum is infinite, and each number is finite.
+        ([3e38, 3e38], True),
+        ([1.0, float("nan")], False),
+        ([1.0, float("inf")], False),
+        # The sum is NaN.
+        ([float("inf"), -float("inf")], False),
+    ],
+)
+def test_finite_numbers_are_told_from_others(numbers: list[float], expected: bool) -> None:
+    assert is_finite(torch.tensor(numbers)) is expected
+
+
+def test_whole_numbers_are_finite() -> None:
+    assert is_finite(torch.tensor([2**62, 2**62, 2**62]))
+    assert is_finite(torch.tensor([True, False]))

@@ -1,6 +1,7 @@
 """The messages that parties exchange."""
 
 from abc import abstractmethod
+from cmath import isfinite
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -28,6 +29,12 @@ class SizedWeights(Mapping[str, "torch.Tensor"]):
 def apply_update(start: Weights, delta: Weights) -> "dict[str, torch.Tensor]":
     """Return the weights that result from adding an update's `delta` to `start`."""
     return {name: weight + delta[name] for name, weight in start.items()}
+
+
+def is_finite(tensor: "torch.Tensor") -> bool:
+    """Return whether all elements are finite."""
+    # A finite sum implies finite elements, and takes a seventh of the time or less.
+    return isfinite(tensor.sum().item()) or bool(tensor.isfinite().all())
 
 
 def weighted_sum(deltas: Sequence[Weights], factors: Sequence[float]) -> Weights:

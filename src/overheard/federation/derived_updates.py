@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import torch
-
 from overheard.archive.manifest import Manifest
 from overheard.archive.reader import open_transcript, read_round
 from overheard.archive.recorder import OpenRound, Recorder
-from overheard.core.messages import Broadcast, DistilledSet, Message, Update, Weights
+from overheard.core.messages import (
+    Broadcast,
+    DistilledSet,
+    Message,
+    Update,
+    Weights,
+    is_finite,
+)
 from overheard.core.parties import SERVER, Party
 from overheard.core.transcript import Transcript
 from overheard.federation.distillation_run import to_synthetic_examples
@@ -123,4 +128,4 @@ def _read_broadcast(folder: Path, number: int) -> Weights:
 
 
 def _is_finite(weights: Weights) -> bool:
-    return all(bool(torch.isfinite(one).all()) for one in weights.values())
+    return all(map(is_finite, weights.values()))

@@ -8,7 +8,6 @@ from math import isfinite
 from typing import final
 
 from overheard.archive.recorder import OpenRound
-from overheard.archive.tensor_files import is_finite
 from overheard.core.algorithm.algorithm import LOCAL_STEPS, ServerState
 from overheard.core.custom_code.defense_results import check_returned_update
 from overheard.core.custom_code.guard import explain_failures
@@ -20,6 +19,7 @@ from overheard.core.messages import (
     MissingReply,
     Update,
     Weights,
+    is_finite,
 )
 from overheard.core.parties import COHORT, SERVER, Party
 from overheard.core.recipe import Recipe

@@ -9,7 +9,7 @@ import torch
 from overheard.core.defense import Defense, DefenseContext, clear_metrics
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples, concatenate_examples
-from overheard.core.messages import Update
+from overheard.core.messages import Update, is_finite
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.learning.training_job import ClientResult, ClientTask
@@ -66,7 +66,7 @@ class SimulatedDefenses:
         name = trained.client.name
         metrics = clear_metrics(trained.loss, self.defenses)
         update = Update(trained.delta, len(trained.client.rows), metrics)
-        if not all(bool(part.isfinite().all()) for part in update.delta.values()):
+        if not all(map(is_finite, update.delta.values())):
             raise NeedsError(
                 f"the training of {name} diverged in round {self.round} (its weights are NaN "
                 "or infinite): lower the rate of the recipe that the attacker assumes"
