@@ -328,20 +328,18 @@ def _schedule_batches(
     rows = torch.zeros(len(clients), steps * batch, dtype=torch.int64)
     filled = torch.zeros(len(clients), steps * batch, dtype=torch.bool)
     last = torch.zeros(len(clients), steps, dtype=torch.float64)
+    # As arrays, into whose memory a few numbers are written in a tenth of the time.
+    row_array, filled_array, last_array = rows.numpy(), filled.numpy(), last.numpy()
     for rank, (client, client_rows) in enumerate(zip(clients, rows_of, strict=True)):
-        size = len(client_rows)
+        size, own_rows = len(client_rows), client_rows.numpy()
         epochs = client.client.epochs_in(recipe)
         stride = recipe.steps(size, 1)
-        orders = torch.stack(
-            [
-                epoch_order(client.group.seed, round, client.client.name, epoch, size)
-                for epoch in range(epochs)
-            ]
-        )
-        end = epochs * stride * batch
-        rows[rank, :end].view(epochs, -1)[:, :size] = client_rows[orders]
-        filled[rank, :end].view(epochs, -1)[:, :size] = True
-        last[rank, stride * (epochs - 1) : stride * epochs] = 1 / size
+        for epoch in range(epochs):
+            order = epoch_order(client.group.seed, round, client.client.name, epoch, size)
+            begin = epoch * stride * batch
+            row_array[rank, begin : begin + size] = own_rows[order.numpy()]
+            filled_array[rank, begin : begin + size] = True
+        last_array[rank, stride * (epochs - 1) : stride * epochs] = 1 / size
     filled = filled.view(len(clients), steps, batch)
     counts = filled.sum(2)  # (clients, steps)
     weights = filled / counts.clamp(min=1).unsqueeze(2).double()  # (clients, steps, batch)
