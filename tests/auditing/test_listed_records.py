@@ -3,6 +3,7 @@
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from overheard.archive.reader import open_transcript
 from overheard.auditing.inputs import Resources
+from overheard.auditing.judging import record_difference
 from overheard.auditing.judging.record_difference import measure_record_difference
 from overheard.auditing.recorded_truth import read_recorded_truth
 from overheard.auditing.run import audit
@@ -283,6 +285,33 @@ def test_a_classifier_of_records_alone_finds_what_differs() -> None:
     assert found.of_members is None
     assert not found.is_small("cohort")
     assert "too few" in found.sentence("cohort")
+
+
+def test_records_are_classified_once_and_anew_after_any_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = Task((2,), ("days",), kind="regression")
+    inputs = torch.randn(40, 2, generator=Seed(1).generator())
+    labels, members = inputs.sum(1, keepdim=True), {COHORT: tuple(range(20))}
+    fit, fitted = record_difference._cross_validated_chances, list[int]()
+
+    def counted(numbers: np.ndarray, groups: np.ndarray) -> Any:
+        fitted.append(len(numbers))
+        return fit(numbers, groups)
+
+    monkeypatch.setattr(record_difference, "_cross_validated_chances", counted)
+    first = measure_record_difference(
+        ListedRecords(without_classes(inputs, labels), members), task
+    )
+    same = ListedRecords(without_classes(inputs.clone(), labels.clone()), dict(members))
+    assert measure_record_difference(same, task) == first
+    assert len(fitted) == 1
+    moved = inputs.clone()
+    moved[0, 0] += 1
+    measure_record_difference(ListedRecords(without_classes(moved, labels), members), task)
+    others = {COHORT: tuple(range(1, 21))}
+    measure_record_difference(ListedRecords(without_classes(inputs, labels), others), task)
+    assert len(fitted) == 3
 
 
 def finding_about(target: Party, listed: ListedRecords) -> Finding:

@@ -7,6 +7,7 @@ record. A classifier that never sees the run does so too, and tells how far.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import final
 
 import numpy as np
@@ -163,7 +164,26 @@ def _numbers(records: Examples, task: Task) -> Float[np.ndarray, "records number
 def _chances(
     numbers: Float[np.ndarray, "records numbers"], groups: Int[np.ndarray, " records"]
 ) -> Mapping[int, Float[np.ndarray, " records"]]:
-    """Return by group the probability of each record, from folds that do not have it."""
+    """Return by group the probability of each record, from folds that do not have it.
+
+    They are kept for the same numbers: a first plan, its audit and the command that prints it
+    ask for the same records, and 500 trees are to be fitted.
+    """
+    key = blake2b(np.int64(numbers.shape[1]).tobytes(), digest_size=24)
+    key.update(numbers.tobytes())
+    key.update(groups.tobytes())
+    if key.digest() not in _KEPT:
+        _KEPT[key.digest()] = _cross_validated_chances(numbers, groups)
+    return _KEPT[key.digest()]
+
+
+_KEPT = dict[bytes, Mapping[int, Float[np.ndarray, " records"]]]()
+"""Probabilities of records, by a digest of all numbers and groups that they follow from."""
+
+
+def _cross_validated_chances(
+    numbers: Float[np.ndarray, "records numbers"], groups: Int[np.ndarray, " records"]
+) -> Mapping[int, Float[np.ndarray, " records"]]:
     from sklearn.ensemble import RandomForestClassifier  # only here: the import takes a second
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
