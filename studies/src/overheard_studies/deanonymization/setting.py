@@ -155,7 +155,7 @@ OMNIGLOT = IdentityScenario(
     rounds=24,
     participation=0.5,
     most_rounds=6,
-    test=544,
+    test=540,
 )
 
 WISDM = IdentityScenario(
