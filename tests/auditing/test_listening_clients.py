@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from overheard.algorithms.scaffold import Scaffold
 from overheard.auditing.folder import AuditFolder
 from overheard.auditing.inputs import Resources
-from overheard.core.algorithm.deduced_view import UNKNOWN_COHORTS
+from overheard.core.algorithm.deduced_view import CORRECTED_UPDATES, UNKNOWN_COHORTS
 from overheard.core.needs import BROADCASTS, SUMS
 from overheard.core.parties import client, late_joiner
 from overheard.data.partition.candidates import CandidateSettings
@@ -164,3 +165,12 @@ def test_a_plan_check_foretells_who_listens_to_whom() -> None:
     assert checked.sums[0].startswith("Known to client 1 from broadcasts: 14 sums in arm")
     assert "equal sizes" in checked.sums[1]
     assert BROADCASTS.description not in refused
+
+
+def test_a_plan_check_foretells_that_corrected_updates_are_no_sums() -> None:
+    plan = plan_of(listens("client/1"))
+    training = plan.training.model_copy(update={"algorithm": Scaffold(), "rounds": 3})
+    plan = replace_tables(plan, training=training)
+    checked = check_plan(plan, HERE, None, with_estimate=False)
+    assert [one.missing for one in checked.attacks] == [((CORRECTED_UPDATES, 5),)]
+    assert checked.sums == ()

@@ -21,6 +21,7 @@ from overheard.auditing.observed_run import ObservedRun
 from overheard.auditing.program import AttackSpec, AuditProgram, RunSpec, resolve_plan
 from overheard.auditing.recording import CheckedRecording
 from overheard.auditing.simulate import build_federation
+from overheard.core.algorithm.algorithm import ServerState
 from overheard.core.attack import Attack
 from overheard.core.custom_code.attack_claims import make_claims
 from overheard.core.knowledge import Knowledge
@@ -288,7 +289,8 @@ def sketch_transcript(federation: Federation) -> Transcript:
     The weights are fresh and the updates random: nothing is trained. All clients of a round
     send the same change, so that large federations fit into memory. What the messages tell is
     who can read them, and the shapes of their tensors. The model moves in each round, or it
-    would look as if nobody had replied.
+    would look as if nobody had replied. A control variate is sent where the algorithm sends
+    one: that of a run at its start.
     """
     at_home = local_names(federation.algorithm, federation.build_model)
     initial = initial_weights(federation.build_model, Seed(0))
@@ -297,7 +299,9 @@ def sketch_transcript(federation: Federation) -> Transcript:
     readers = frozenset[Party]() if federation.is_masked else TO_SERVER
     messages = list[Message]()
     for number in range(min(SKETCHED_ROUNDS, federation.rounds)):
-        messages.append(Message(number, SERVER, everyone, Broadcast(weights)))
+        control = federation.algorithm.sent_control(ServerState(weights))
+        sent = Broadcast(weights, control=control)
+        messages.append(Message(number, SERVER, everyone, sent))
         if federation.distillation is not None:
             distilled = _distilled_set(federation)
             messages.append(Message(number, SERVER, everyone, distilled))

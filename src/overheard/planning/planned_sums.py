@@ -60,7 +60,9 @@ def describe_recorded_sums(views: Sequence[PlannedView]) -> Iterator[str]:
     listening = {
         one.threat.observer_parties: one.view
         for one in views
-        if "cohorts" in one.threat.knows and SERVER not in one.threat.observer_parties
+        if "cohorts" in one.threat.knows
+        and SERVER not in one.threat.observer_parties
+        and not one.view.hidden_cohorts
     }
     for observers, view in listening.items():
         heard = find_participation(view.messages, observers)
@@ -73,6 +75,8 @@ def _first_heard_round(threat: ThreatPlan, algorithm: Algorithm) -> int | None:
     can_invert = algorithm.adds_mean or (not algorithm.hidden_mean and "recipe" in threat.knows)
     if SERVER in observers or "cohorts" not in threat.knows or not can_invert:
         return None
+    if type(algorithm).sent_control is not Algorithm.sent_control:
+        return None  # Corrected updates are no sums of single clients: see `deduce_means`.
     if any(map(is_client, observers)):
         return 0
     joined = min(

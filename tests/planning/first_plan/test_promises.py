@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from overheard.algorithms.fed_avg import FedAvg
 from overheard.archive.layout import truth_path
 from overheard.auditing.inputs import Resources
 from overheard.auditing.run import audit
@@ -205,6 +206,10 @@ def test_of_only_global_models_the_cohort_is_asked_as_a_late_joiner(tmp_path: Pa
     (outlook,) = check_plan(plan, HERE, recording, with_estimate=False).attacks
     assert outlook.able_count == 0
     assert UNRECORDED_COHORTS in dict(outlook.missing)
+    # Where a rate is divided out, the mean is of unnamed readers: nothing is said of them.
+    halved = plan.training.model_copy(update={"algorithm": FedAvg(rate=0.5)})
+    plan = plan.model_copy(update={"training": halved})
+    assert check_plan(plan, HERE, recording, with_estimate=False).sums == ()
 
 
 def test_of_one_global_model_nothing_can_be_asked(tmp_path: Path):
