@@ -23,7 +23,7 @@ AT_REDUCED_SIZE: dict[State, str] = {
     "yes": "holds at a reduced size",
     "no": "does not hold at a reduced size",
 }
-"""What a run by `--quick` tells: there attacks have less data and less work."""
+"""What a run by `--quick` tells."""
 
 COUNTED = (
     *(words[state] for state in AT_REDUCED_SIZE for words in (STATES, AT_REDUCED_SIZE)),
@@ -45,8 +45,9 @@ Each conclusion was stated as code: a statistic, the side of a margin on which i
 the audits. It holds here if the 95 % interval over at least five runs lies on the paper's side
 of the margin. It does not hold here if the interval lies on the other side. Otherwise it is
 undecided. The size says how much was run: "full" is the paper's size, "own size" another one.
-At a "reduced" size, that of `--quick`, clients have fewer examples, and attacks train for fewer
-steps. What holds there, or does not, may be otherwise at the paper's size: it is counted apart.
+At a "reduced" size, that of `--quick`, there are fewer rounds, clients or examples, or attacks
+do less work. What holds there, or does not, may be otherwise at the paper's size: it is counted
+apart.
 A commit that ends with "-dirty" was changed before the run.
 """
 
