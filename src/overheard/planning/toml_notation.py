@@ -40,5 +40,11 @@ def toml_value(value: object) -> str:
 
 
 def toml_text(text: str) -> str:
-    """Return a text in quotes, with everything escaped that TOML does not allow."""
-    return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
+    """Return a text in quotes, of ASCII alone; all other characters are escaped."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(one if " " <= one <= "~" else _escape(ord(one)) for one in quoted)
+
+
+def _escape(code: int) -> str:
+    # JSON writes a character beyond these as two, which TOML does not allow.
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
