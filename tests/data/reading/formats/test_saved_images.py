@@ -13,7 +13,7 @@ from PIL import Image
 from overheard.core.errors import DataError
 from overheard.data.datasets.custom import Own
 from overheard.data.reading.formats.image_folder import ImageSettings
-from overheard.data.reading.formats.saved_images import read_saved_images
+from overheard.data.reading.formats.saved_images import images_of_returned, read_saved_images
 
 FEATURES = {
     "photo": {"_type": "Image"},
@@ -180,3 +180,26 @@ def test_of_several_saved_datasets_one_must_be_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"both holds the datasets test, train: .*both/test$"):
         Own(str(tmp_path / "both")).load(None)
     assert Own(str(tmp_path / "both" / "test")).load(None).task.class_names == ("cat", "dog")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "labels", "told"),
+    [
+        (
+            "string",
+            ["cat", None, "dog"],
+            "the column 'label' has empty values: drop those rows",
+        ),
+        ("float32", [0.0, float("nan"), 1.0], "not finite, such as NaN, in 1 of its rows"),
+    ],
+)
+def test_a_function_returns_no_image_without_a_class(
+    kind: str, labels: list[object], told: str
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"img": datasets.Image(), "label": datasets.Value(kind)})
+    images = [stored(png(one)) for one in range(3)]
+    returned = datasets.Dataset.from_dict({"img": images, "label": labels}, features=features)
+    with pytest.raises(DataError, match=told):
+        images_of_returned(returned, "app:data", ImageSettings(), "label")

@@ -144,7 +144,7 @@ class ArrowColumns:
             if count:
                 raise DataError(
                     f"{self.path}: the column {name} has numbers that are not finite, such as "
-                    f"NaN, in {count} of its rows: drop them, and save the dataset again"
+                    f"NaN, in {count} of its rows: drop those rows"
                 )
         try:
             cells: list[str] = column.cast(pa.large_string()).fill_null("").to_pylist()

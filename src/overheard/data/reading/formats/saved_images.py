@@ -12,6 +12,7 @@ from overheard.archive.excerpt import printable_excerpt
 from overheard.core.errors import DataError
 from overheard.data.reading.arrays import checked_names
 from overheard.data.reading.formats.arrow_folder import (
+    ArrowColumns,
     checked_class_names,
     read_arrow_folder,
     read_features,
@@ -108,7 +109,7 @@ def images_of_returned(
         )
     table, path = dataset.with_format("arrow")[:], Path(place)
     names = getattr(dataset.features[label], "names", None)
-    cells = [str(one) for one in table.column(label).to_pylist()]
+    cells = ArrowColumns(path, (label,), {label: table.column(label)}).cells(label)
     contents = _contents(path, table.column(images))
     return {
         "x": stack_images(path, contents, settings),
