@@ -28,7 +28,10 @@ def png(level: int, width: int = 3, height: int = 2) -> bytes:
 
 
 def saved(
-    folder: Path, images: object, labels: list[int] | list[float], features: object = FEATURES
+    folder: Path,
+    images: object,
+    labels: list[int] | list[float] | list[str],
+    features: object = FEATURES,
 ) -> Path:
     """Write a folder as `datasets.Dataset.save_to_disk` does."""
     folder.mkdir()
@@ -147,6 +150,14 @@ def test_a_label_beyond_the_names_and_a_column_that_is_not_there_are_told(
     with pytest.raises(DataError, match="which are no column") as refused:
         read_saved_images(folder, ImageSettings(), "label")
     assert "\u001b" not in str(refused.value)
+
+
+def test_a_long_text_is_no_class(tmp_path: Path) -> None:
+    """In an array all names would take its memory."""
+    features = {"photo": {"_type": "Image"}}
+    folder = saved(tmp_path / "spare", [stored(png(1))] * 2, ["x" * 101, "y"], features)
+    with pytest.raises(DataError, match="not a valid name: use 1 to 100 printable"):
+        read_saved_images(folder, ImageSettings(), "label")
 
 
 def pictures() -> object:

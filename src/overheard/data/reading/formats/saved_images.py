@@ -163,6 +163,8 @@ def _labels(path: Path, label: str, cells: Sequence[str], names: object) -> Arra
                 f"{path}: the column {printable_excerpt(label)!r} has labels that are no "
                 "number of a class, such as -1 for no label: drop those rows"
             )
+        # In an array each name takes the memory of the longest: they are short.
+        checked_names(path, label, sorted(set(cells)))
         return {"y": np.array(cells)}
     numbers = np.array([int(one) for one in cells])
     stated = checked_class_names(path, names, int(numbers.max(initial=0)))
