@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from overheard.core.algorithm.deduced_view import UNKNOWN_COHORTS
 from overheard.core.errors import FindingsError, OutputError
 from overheard.findings.document import FindingsDocument, read_findings
 from overheard.report.evidence.digests import check_folder, write_digests
 from overheard.report.release.left_out import ReleaseSettings
 from overheard.report.release.released_findings import ReleasedFindings, release_findings
+from overheard.report.release.safe_texts import OTHER_NEED
 from overheard.report.release.write import WrittenRelease, write_release
 from tests.gate.documents import (
     JsonObject,
@@ -235,6 +237,12 @@ def test_pseudonyms_of_a_simulation_are_no_names(tmp_path: Path):
     written, found = released(tmp_path / "audit", content)
     assert found.refusals[0].target == "anon/0-1"
     assert written.remaining_names == ()
+
+
+def test_a_release_says_why_observers_of_broadcasts_were_refused(tmp_path: Path):
+    missing = [UNKNOWN_COHORTS, "the address of client/7"]
+    _, found = released(tmp_path / "audit", document(refusals=[refusal(missing=missing)]))
+    assert found.refusals[0].missing == (UNKNOWN_COHORTS, OTHER_NEED)
 
 
 def test_refuses_changed_findings_and_folders_of_others(tmp_path: Path):

@@ -42,12 +42,22 @@ UNRECORDED_COHORTS = (
 )
 """Why it does not help them that they know the cohorts."""
 
-
 CORRECTED_UPDATES = (
     "sums of updates that differ as the data of clients do: the control variates of the "
     "algorithm correct each update towards the mean of all clients"
 )
 """Why sums under such an algorithm are not read as sums of single clients."""
+
+WHY_NO_SUMS = frozenset(
+    {
+        UNKNOWN_ALGORITHM,
+        TOO_FEW_BROADCASTS,
+        UNKNOWN_COHORTS,
+        UNRECORDED_COHORTS,
+        CORRECTED_UPDATES,
+    }
+)
+"""Why observers of broadcasts cannot compute mean updates, or whose they are."""
 
 
 def find_cohorts(messages: Iterable[Message]) -> Mapping[int, frozenset[Party]]:

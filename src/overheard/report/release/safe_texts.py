@@ -13,6 +13,7 @@ import tomli_w
 
 from overheard.consistency.proof import Outcome, Reason
 from overheard.core import needs
+from overheard.core.algorithm.deduced_view import WHY_NO_SUMS
 from overheard.core.needs import Need
 from overheard.core.parties import Party, is_client
 from overheard.findings.document_rows import RecordingRow
@@ -139,6 +140,7 @@ def safe_missing(missing: tuple[str, ...], kind: RefusalKind) -> tuple[str, ...]
     if kind == "contradicted":
         return ("what contradicts is left out of this release",)
     known = {one.description for one in vars(needs).values() if isinstance(one, Need)}
+    known |= WHY_NO_SUMS
     return tuple(dict.fromkeys(one if one in known else OTHER_NEED for one in missing))
 
 
