@@ -28,6 +28,10 @@ class NeedsError(AuditError):
     """An attack needs something that its threat does not grant."""
 
 
+class UnstatedTruthError(NeedsError):
+    """The ground truth of a run that was not simulated states nothing of what is claimed."""
+
+
 class ClaimError(AuditError):
     """An attack's claim is not valid."""
 

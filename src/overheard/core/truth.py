@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar, final
 
 import torch
 
-from overheard.core.errors import NeedsError
+from overheard.core.errors import UnstatedTruthError
 from overheard.core.examples import Examples
 from overheard.core.facts import Fact, Facts
 from overheard.core.known_facts.token_words import TokenWords
@@ -138,11 +138,11 @@ class GroundTruth:
         """Return the distinct examples that a party held in these rounds; all for `COHORT`.
 
         Raises:
-            NeedsError: if the run was not simulated, so that its examples are unknown.
+            UnstatedTruthError: if the run was not simulated, so that its examples are unknown.
 
         """
         if self.partition is None:
-            raise NeedsError(
+            raise UnstatedTruthError(
                 "only a simulated run records which client held which examples: simulate the "
                 "run, or ask another question"
             )

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import overheard
+from overheard.auditing.folder import AuditFolder
 from overheard.core.examples import Examples
 from overheard.core.known_facts.token_words import TokenWords
 from overheard.core.parties import COHORT, SERVER, client
@@ -73,6 +74,21 @@ def test_words_of_wards_leak_and_noise_hides_them(tmp_path: Path) -> None:
     assert any("the labels of this task are no words" in one for one in reasons)
     names = {name for one in audit.findings for name in one.claimed.candidates}
     assert names == {*ANIMALS, "the", "patient", "saw", "and"}
+
+    # A recording states label counts and no texts: its claims are those, and unchecked.
+    recording = AuditFolder(tmp_path / "audit").run_path("none", 0)
+    recorded = overheard.read_plan(plan).model_copy(update={"seeds": (0,)})
+    again = overheard.audit(recorded, tmp_path / "again", recording=recording)
+    assert again.arm_results[0].threat_results[0].verdict == "unchecked"
+    assert {one.is_checked for one in again.findings} == {False}
+    simulated = {
+        one.target: one.claimed
+        for one in audit.findings
+        if (one.cell.arm, one.cell.seed, one.cell.part) == ("none", 0, "embedding_rows")
+    }
+    found = {one.target: one.claimed for one in again.findings}
+    assert found == simulated
+    assert len(found) == 6
 
 
 def test_fits_are_those_of_the_target_and_then_of_every_client():

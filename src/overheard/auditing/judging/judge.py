@@ -15,7 +15,7 @@ from overheard.auditing.judging.run_truth import ThreatTruth
 from overheard.auditing.threat_results import with_verdicts
 from overheard.core.claims import Claim
 from overheard.core.custom_code.attack_claims import describe_claim_failure
-from overheard.core.errors import ClaimError, NeedsError
+from overheard.core.errors import ClaimError, NeedsError, UnstatedTruthError
 from overheard.core.failures import describe_internal_error
 from overheard.core.parties import Party
 from overheard.core.scorer import Guesses
@@ -143,7 +143,7 @@ def judge(subject: AuditSubject, runs: Iterable[AttackedRun]) -> Audit:
 
 
 def score_claims(claims: ClaimsOfThreat, *, with_pictures: bool = False) -> Scored:
-    """Score the claims of a threat about a run; without a truth they stay unchecked.
+    """Score the claims of a threat about a run; without a truth of them they stay unchecked.
 
     Args:
         claims: the claims.
@@ -210,7 +210,10 @@ def _finding(
     if truth.truth is None:
         return unchecked
     scorer = question.scorer
-    true: Claim = scorer.true_claim(truth.truth, target, cell.rounds, claimed.claim)
+    try:
+        true: Claim = scorer.true_claim(truth.truth, target, cell.rounds, claimed.claim)
+    except UnstatedTruthError:
+        return unchecked
     guesses = Guesses(claimed.guesses, scorer.informed_guesses(true))
     users = truth.truth.facts.get(UsersOfClients)
     return replace(
