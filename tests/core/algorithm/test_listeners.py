@@ -14,6 +14,7 @@ from overheard.core.algorithm.deduced_view import (
     CORRECTED_UPDATES,
     UNKNOWN_COHORTS,
     UNRECORDED_COHORTS,
+    UNSTORED_UPDATES,
     deduce_means,
     find_cohorts,
 )
@@ -181,6 +182,38 @@ def test_a_run_that_does_not_say_who_took_part_names_nobody() -> None:
     )
     assert cohorts == {}
     assert (named(view), view.hidden_cohorts) == (set(), UNRECORDED_COHORTS)
+
+
+@pytest.mark.parametrize("algorithm", MODELS)
+def test_a_round_whose_cohort_is_not_known_is_in_no_sum(algorithm: Algorithm) -> None:
+    transcript = run_of(MODELS[algorithm])
+    cohorts = dict(find_cohorts(transcript.messages))
+    del cohorts[1]
+    view = transcript.seen_by(client(0))
+    found = find_sums(deduce_means(view, algorithm, is_known=True, cohorts=cohorts), 100)
+    assert found is not None
+    assert (found.clients, found.rounds) == ((client(1), client(2)), (0, 2))
+
+
+@pytest.mark.parametrize("algorithm", MODELS)
+def test_a_sum_with_an_own_update_that_is_not_stored_is_of_nobody(algorithm: Algorithm) -> None:
+    """It cannot be subtracted, as where a recording has masked replies."""
+    transcript = run_of(MODELS[algorithm])
+    cohorts = find_cohorts(transcript.messages)
+    messages = [
+        replace(one, body=UnstoredMessage("masked", "masked"))
+        if isinstance(one.body, Update)
+        else one
+        for one in transcript.messages
+    ]
+    view = Transcript(messages).seen_by(client(0))
+    # Client 0 took no part in round 1.
+    found = find_sums(deduce_means(view, algorithm, is_known=True, cohorts=cohorts), 100)
+    assert found is not None
+    assert (found.clients, found.rounds) == ((client(1), client(2)), (1,))
+    always = {number: one for number, one in cohorts.items() if client(0) in one}
+    told = deduce_means(view, algorithm, is_known=True, cohorts=always)
+    assert (named(told) - {client(0)}, told.hidden_cohorts) == (set(), UNSTORED_UPDATES)
 
 
 def message(sender: Party, body: MessageBody) -> Message:

@@ -42,6 +42,12 @@ UNRECORDED_COHORTS = (
 )
 """Why it does not help them that they know the cohorts."""
 
+UNSTORED_UPDATES = (
+    "sums without the observers' own updates: these are in each sum, and the recording does "
+    "not store them, as where they are masked"
+)
+"""Why observers cannot tell what of a sum is of others."""
+
 CORRECTED_UPDATES = (
     "sums of updates that differ as the data of clients do: the control variates of the "
     "algorithm correct each update towards the mean of all clients"
@@ -54,6 +60,7 @@ WHY_NO_SUMS = frozenset(
         TOO_FEW_BROADCASTS,
         UNKNOWN_COHORTS,
         UNRECORDED_COHORTS,
+        UNSTORED_UPDATES,
         CORRECTED_UPDATES,
     }
 )
@@ -121,11 +128,10 @@ def deduce_means(
     if algorithm.hidden_mean:
         return replace(view, hidden_mean=algorithm.hidden_mean)
     view = replace(view, hidden_cohorts=_hidden_cohorts(view, cohorts))
-    if view.hidden_cohorts:
-        cohorts = None
+    named = {} if view.hidden_cohorts else _without_unstored(view, cohorts or {})
     if not (algorithm.adds_mean or is_known):
         return replace(view, hidden_mean=UNKNOWN_ALGORITHM)
-    deduced = _deduced_aggregates(view, algorithm, cohorts or {})
+    deduced = _deduced_aggregates(view, algorithm, named)
     why = "" if algorithm.adds_mean else TOO_FEW_BROADCASTS
     return replace(view, messages=(*view.messages, *deduced), hidden_mean=why)
 
@@ -141,9 +147,28 @@ def _hidden_cohorts(view: View, cohorts: Mapping[int, frozenset[Party]] | None) 
         for start in starts.values()
     ):
         return CORRECTED_UPDATES
-    if cohorts:
-        return ""
-    return UNKNOWN_COHORTS if cohorts is None else UNRECORDED_COHORTS
+    if not cohorts:
+        return UNKNOWN_COHORTS if cohorts is None else UNRECORDED_COHORTS
+    return "" if _without_unstored(view, cohorts) else UNSTORED_UPDATES
+
+
+def _without_unstored(
+    view: View, cohorts: Mapping[int, frozenset[Party]]
+) -> Mapping[int, frozenset[Party]]:
+    """Return the cohorts of which the view has the updates of all observers in them.
+
+    Of other sums the observers' own part cannot be subtracted.
+    """
+    stored = {
+        (message.round, message.sender)
+        for message in view.messages
+        if isinstance(message.body, Update)
+    }
+    return {
+        number: cohort
+        for number, cohort in cohorts.items()
+        if all((number, one) in stored for one in cohort & view.observers)
+    }
 
 
 def _deduced_aggregates(
@@ -152,6 +177,8 @@ def _deduced_aggregates(
     """Yield the mean update of each round for which the observers read nothing better.
 
     If the server just adds it, `View.updates` finds it, so that only named cohorts add to it.
+    Where some rounds have a named cohort, the others are left out: their pseudonyms would be
+    taken for clients that are in no other sum.
     """
     starts = _broadcasts(view)
     unanswered = _unanswered_rounds(view, starts)
@@ -170,7 +197,7 @@ def _deduced_aggregates(
         # A round without any update leaves the server, and its memory, as they were.
         if _is_zero(change):
             continue
-        if is_before_known and number in unanswered:
+        if is_before_known and number in unanswered and (cohort or not cohorts):
             mean = algorithm.mean_of_round(change, before)
             body = Aggregate(mean, cohort or _unnamed_cohort(start, view.observers))
             yield Message(number, COHORT, view.observers, body)
