@@ -67,10 +67,14 @@ def test_hidden_totals_leave_sizes_equal():
 
 
 def test_fixed_cohorts_are_said_to_hide_single_clients_and_not_their_sum():
-    text = " ".join(describe_sums(reading(*(aggregate(one, (0, 1, 2)) for one in range(4)))))
+    fixed = reading(*(aggregate(one, (0, 1, 2)) for one in range(4)))
+    text = " ".join(describe_sums(fixed))
     assert "Cohorts do not vary" in text
     assert "The server learns their sum, and who is in it." in text
     assert "a weighted sum of 3 clients follows" in text
+    heard = " ".join(describe_sums(fixed, observers="client 1"))
+    assert "Their sum is known, and who is in it." in heard
+    assert "server" not in heard
 
 
 def test_too_many_clients_are_not_computed():

@@ -163,9 +163,10 @@ def describe_sums(reading: SumsReading, where: str = "", observers: str = "") ->
 
 def _resolution_sentence(reading: SumsReading, observers: str) -> str:
     if reading.fixed_groups == 1:
+        learned = "Their sum is known" if observers else "The server learns their sum"
         return (
             "Cohorts do not vary, so nothing separates one client from the others. "
-            f"{'Known are' if observers else 'The server learns'} their sum, and who is in it."
+            f"{learned}, and who is in it."
         )
     rounds = reading.rounds
     earlier = sorted({round(rounds * part / 4) for part in (1, 2, 3)} - {0, rounds})
