@@ -188,7 +188,7 @@ def test_of_several_saved_datasets_one_must_be_named(tmp_path: Path) -> None:
         Own(str(tmp_path / "both")).load(None)
     for part in ("train", "test"):
         saved(tmp_path / "both" / part, [stored(png(one)) for one in range(10)], [0, 1] * 5)
-    with pytest.raises(DataError, match=r"both holds the datasets test, train: .*both/test$"):
+    with pytest.raises(DataError, match=r"both holds the datasets test, train: .*both/train$"):
         Own(str(tmp_path / "both")).load(None)
     assert Own(str(tmp_path / "both" / "test")).load(None).task.class_names == ("cat", "dog")
 

@@ -31,6 +31,9 @@ INFO = "dataset_info.json"
 DICTIONARY = "dataset_dict.json"
 """The file by which a folder is known that holds several datasets, such as train and test."""
 
+TRAIN = "train"
+"""The usual name of the dataset to learn from."""
+
 LONGEST_NAME = 255
 """The most characters of the name of a file."""
 
@@ -180,9 +183,10 @@ def refuse_several_datasets(path: Path) -> None:
     parts = sorted(one.parent.name for one in path.glob(f"*/{STATE}"))
     if not parts:
         raise DataError(f"{path} is to hold several datasets, and has none: save it again")
+    usual = TRAIN if TRAIN in parts else parts[0]
     raise DataError(
         f"{path} holds the datasets {printable_excerpt(', '.join(parts))}: name one of them, "
-        f"such as {printable_excerpt(str(path / parts[0]))}"
+        f"such as {printable_excerpt(str(path / usual))}"
     )
 
 
