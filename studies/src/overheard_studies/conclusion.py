@@ -17,7 +17,7 @@ Statistics = Mapping[str, Estimate | None]
 NOT_RUN = "not run"
 """How the evidence begins where an audit is missing."""
 
-_LACKS_RUNS = re.compile(rf"{NOT_RUN}: |\d+ runs? of \d+")
+_LACKS_RUNS = re.compile(rf"{NOT_RUN}: |\d+ runs? of \d+|not measured$")
 
 FindStatistics = Callable[[StudyRuns, Values], Statistics]
 """Returns statistics of a study, from its audits and the values that were read from them."""
