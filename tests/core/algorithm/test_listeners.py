@@ -34,6 +34,7 @@ from overheard.core.parties import (
     Party,
     client,
     late_joiner,
+    shadow_device,
 )
 from overheard.core.transcript import Transcript
 from overheard.core.view import View
@@ -223,6 +224,9 @@ def message(sender: Party, body: MessageBody) -> Message:
 def test_cohorts_are_those_whose_updates_were_averaged() -> None:
     sent = [message(one, Update(weights(1.0))) for one in SENT]
     assert find_cohorts(sent) == {0: frozenset(SENT)}
+    # The server's own devices train beside the clients, and are in no mean.
+    of_device = message(shadow_device(0), Update(weights(1.0)))
+    assert find_cohorts([*sent, of_device]) == {0: frozenset(SENT)}
     # Client 2 dropped out after it had masked its update.
     pair = frozenset({client(0), client(1)})
     assert find_cohorts([*sent, message(COHORT, Aggregate(weights(1.0), pair))]) == {0: pair}

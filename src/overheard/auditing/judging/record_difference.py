@@ -173,12 +173,17 @@ def _chances(
     key.update(numbers.tobytes())
     key.update(groups.tobytes())
     if key.digest() not in _KEPT:
+        if len(_KEPT) == MOST_KEPT:
+            _KEPT.clear()
         _KEPT[key.digest()] = _cross_validated_chances(numbers, groups)
     return _KEPT[key.digest()]
 
 
 _KEPT = dict[bytes, Mapping[int, Float[np.ndarray, " records"]]]()
 """Probabilities of records, by a digest of all numbers and groups that they follow from."""
+
+MOST_KEPT = 8
+"""The most lists whose probabilities are kept."""
 
 
 def _cross_validated_chances(

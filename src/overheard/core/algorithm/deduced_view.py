@@ -15,7 +15,7 @@ from overheard.core.messages import (
     Update,
     Weights,
 )
-from overheard.core.parties import COHORT, SERVER, Party
+from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device
 from overheard.core.view import View
 
 UNKNOWN_ALGORITHM = (
@@ -71,8 +71,9 @@ def find_cohorts(messages: Iterable[Message]) -> Mapping[int, frozenset[Party]]:
     """Return the parties whose updates were averaged in each round, as messages say.
 
     They are the cohort of the aggregate or, without one that names its cohort, the senders of
-    updates. A round is left out if no message says it: if a reply was not stored, which may be
-    in the mean or not, or if distilled sets were sent, whose updates nobody averages.
+    updates, without shadow devices, whose updates nobody averages. A round is left out if no
+    message says it: if a reply was not stored, which may be in the mean or not, or if distilled
+    sets were sent, whose updates nobody averages either.
 
     Args:
         messages: those of the whole run.
@@ -84,7 +85,7 @@ def find_cohorts(messages: Iterable[Message]) -> Mapping[int, frozenset[Party]]:
         match message.body:
             case Aggregate(cohort=cohort) if cohort:
                 named[message.round] = cohort
-            case Update():
+            case Update() if not is_shadow_device(message.sender):
                 senders[message.round].add(message.sender)
             case DistilledSet():
                 unclear.add(message.round)
