@@ -146,10 +146,13 @@ bench: install ## measure speed and memory; needs an idle machine
 bench-check: install ## compare the ratios of speed with those that bench kept; a few minutes
 	$(BIN)/python benchmarks --check
 
+gpu-check: install ## on a machine with a GPU: equality with the CPU, goals, audits; four minutes
+	$(BIN)/python benchmarks/gpu
+
 clean: ## remove what make created
 	rm -rf $(VENV) audit dist site reproduced .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .nox .coverage
 
 .PHONY: help install audit test test-studies test-fast check-types check-nightly coverage \
 	deployments ray-cluster lint docs check locks check-locks dist audit-dependencies \
-	release-check matrix bench bench-check clean
+	release-check matrix bench bench-check gpu-check clean

@@ -1,0 +1,123 @@
+"""Whole audits on the GPU and on CPU cores alone: their seconds, and whether they agree."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+CORES = 4
+
+LIRA_GOAL = 5.0
+"""Most seconds of the audit with 64 shadow models, on an H100 or H200."""
+
+LIRA = """
+title = "Membership by shadow models, random colour images"
+seeds = [0]
+
+[data]
+source = { kind = "own", reference = "noise.npz" }
+split = "iid"
+clients = 4
+examples = 250
+auxiliary_per_class = 60
+candidates = { members = 100, outsiders = 200 }
+
+[training]
+model = { kind = "conv_net" }
+rounds = 1
+rate = 0.01
+epochs = 3
+batch = 32
+
+[[arms]]
+name = "no defense"
+
+[[threats]]
+observers = ["server"]
+attacks = [{ kind = "lira", models = 64, most_rounds = 1 }]
+by_round = false
+"""
+
+
+def audit(plan: str | None, device: str, folder: Path, cores: int = CORES) -> float:
+    """Run an audit on some cores of this machine, and return its seconds from a cold start.
+
+    Args:
+        plan: a plan; None = the built-in one.
+        device: as in the command's option.
+        folder: where to write; it must not exist.
+        cores: cores of the processor that it may use.
+
+    """
+    command = [sys.executable, "-m", "overheard", "audit"]
+    if plan is not None:
+        folder.parent.joinpath("plan.toml").write_text(plan)
+        command.append("plan.toml")
+    command += ["--device", device, "--out", str(folder)]
+    usable = sorted(os.sched_getaffinity(0))[:cores]
+    began = time.perf_counter()
+    done = subprocess.run(
+        ["taskset", "--cpu-list", ",".join(map(str, usable)), *command],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    spent = time.perf_counter() - began
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"the audit failed: {(done.stderr or done.stdout)[-1500:]}")
+    return spent
+
+
+def built_in(devices: tuple[str, ...] = ("cpu", "auto", "cuda")) -> dict[str, object]:
+    """Audit the built-in plan on each device; return seconds and the verdicts that differ."""
+    with TemporaryDirectory() as place:
+        spent, verdicts = dict[str, float](), dict[str, dict[str, str]]()
+        for device in devices:
+            folder = Path(place) / device
+            spent[device] = audit(None, device, folder)
+            verdicts[device] = _verdicts(folder)
+    first, *others = devices
+    changed = {
+        device: [
+            f"{what}: {verdict} -> {verdicts[device].get(what)}"
+            for what, verdict in verdicts[first].items()
+            if verdicts[device].get(what) != verdict
+        ]
+        for device in others
+    }
+    return {"seconds": spent, "verdicts": len(verdicts[first]), "changed": changed}
+
+
+def lira(repeats: int = 1) -> dict[str, object]:
+    """Audit with 64 shadow models of `conv_net` on random images, on all cores and the GPU."""
+    found = list[float]()
+    with TemporaryDirectory() as place:
+        _write_noise(Path(place) / "noise.npz")
+        for number in range(repeats):
+            found.append(
+                audit(LIRA, "auto", Path(place) / str(number), os.cpu_count() or CORES)
+            )
+    return {"seconds": min(found), "goal": LIRA_GOAL}
+
+
+def _verdicts(folder: Path) -> dict[str, str]:
+    content = json.loads((folder / "findings.json").read_text())
+    return {
+        f"{one['arm']} | {one['question']} | {one['about']}": one["verdict"]
+        for one in content["verdicts"]
+    }
+
+
+def _write_noise(path: Path) -> None:
+    """Write random images of 3 x 32 x 32 in ten classes."""
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 10, 2600)
+    means = draw.normal(0, 0.4, (10, 32, 32, 3))
+    images = 128 + 40 * (means[labels] + draw.normal(0, 1, (2600, 32, 32, 3)))
+    np.savez(path, x=images.clip(0, 255).astype("uint8"), y=labels)
