@@ -142,7 +142,7 @@ def tests_section() -> tuple[object, list[str]]:
     """Run tests/test_devices.py on the real device."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider",
-         "tests/test_devices.py"],
+         "-W", "ignore::UserWarning", "tests/test_devices.py"],
         cwd=PROJECT,
         env=os.environ | {"OVERHEARD_TEST_DEVICE": "cuda"},
         capture_output=True,
