@@ -52,6 +52,16 @@ def test_no_defenses_are_known_only_if_that_is_stated(
     assert replace(untold, framework="overheard").are_defenses_known
 
 
+def test_the_usual_precision_is_not_written(tmp_path: Path, manifest: Manifest) -> None:
+    """So that older versions read the manifests of all runs that have it."""
+    assert manifest.recipe is not None
+    write_manifest(tmp_path, manifest)
+    assert "precision" not in json.loads(manifest_path(tmp_path).read_text())["recipe"]
+    rounded = replace(manifest, recipe=replace(manifest.recipe, precision="bf16"))
+    write_manifest(tmp_path, rounded)
+    assert read_manifest(tmp_path) == rounded
+
+
 def test_has_format_and_software_versions(manifest: Manifest) -> None:
     assert manifest.format == 1
     assert manifest.torch.startswith("2.")

@@ -277,6 +277,12 @@ def test_refuses_a_plan_whose_model_or_recipe_differs_from_the_run(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_precision_of_this_computer_says_nothing_of_the_run(recording: Path) -> None:
+    rounded = TRAINING.model_copy(update={"precision": "tf32"})
+    plan = replace_tables(TINY, training=rounded)
+    check_recording(plan, inputs_for(plan), recording).open_run()
+
+
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

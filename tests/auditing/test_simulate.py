@@ -258,6 +258,16 @@ def test_known_defenses_change_the_assumed_recipes():
     assert guessed("auxiliary", "defenses")[0].label_smoothing > 0
 
 
+def test_virtual_clients_of_any_recipe_have_the_precision_of_the_run():
+    training = TINY.training.model_copy(update={"precision": "tf32"})
+    plan = TINY.model_copy(update={"training": training})
+    guesses = VirtualPlan(recipes=(RecipePlan(rate=0.3),))
+    threat = ThreatPlan(attacks=(MeanSoftmax(),), knows=("auxiliary",), virtual=guesses)
+    for one in (SERVER_THREAT, threat):
+        (recipe,) = known_to(NO_DEFENSE, one, inputs_for(plan)).candidate_recipes()
+        assert recipe.precision == "tf32"
+
+
 def test_distortion_changes_auxiliary_examples_only():
     audit_inputs = inputs_for(TINY)
     shifted = SERVER_THREAT.model_copy(update={"auxiliary_shift": 0.5})

@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 
 from overheard.core.defense import Defense
+from overheard.core.errors import PlanError
 from overheard.core.messages import Update
 from overheard.data.datasets.custom import Own
 from overheard.data.datasets.digits import Digits
@@ -40,6 +41,21 @@ def test_pictures_are_asked_for_in_a_table_that_changes_no_claim() -> None:
     assert asked.report.pictures
     assert parse_plan(asked.toml(), "again") == asked
     assert asked.without_release() == plan.without_release()
+
+
+def test_a_precision_is_that_of_the_recipe_and_is_told() -> None:
+    usual = built_in_plan()
+    assert usual.training.recipe.precision == "float32"
+    assert "precision" not in usual.toml()
+    assert "GPU" not in describe_plan(usual)
+    training = usual.training.model_copy(update={"precision": "tf32"})
+    rounded = usual.model_copy(update={"training": training})
+    assert parse_plan(rounded.toml(), "again") == rounded
+    assert rounded.training.recipe.precision == "tf32"
+    assert repr(rounded.training.recipe).endswith(", precision='tf32')")
+    assert "in tf32 on a GPU" in describe_plan(rounded)
+    with pytest.raises(PlanError, match="precision"):
+        parse_plan(rounded.toml().replace("tf32", "fp8"), "plan")
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,9 @@ def write_manifest(transcript: Path, manifest: Manifest, *, inside: Path | None 
     """
     path = manifest_path(transcript)
     # Warnings of wrong types are off, as reading the content names them.
-    content = _PARSER.dump_json(manifest, indent=2, warnings=False) + b"\n"
+    is_usual = manifest.recipe is None or manifest.recipe.precision == "float32"
+    left_out = {"recipe": {"precision"}} if manifest.recipe is not None and is_usual else None
+    content = _PARSER.dump_json(manifest, indent=2, warnings=False, exclude=left_out) + b"\n"
     check_json(content, str(path), OutputError)
     try:
         parsed = _PARSER.validate_json(content)

@@ -33,6 +33,8 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
     if is_recipe_known and len(epochs) > 1:
         # The range is known, but not for how many epochs each client trains.
         recipes = tuple(replace(recipe, epochs=number) for number in epochs)
+    # Precision belongs to the computer: it is the same for virtual clients of any recipe.
+    recipes = tuple(replace(one, precision=recipe.precision) for one in recipes)
     assumed_recipes = [
         _known_training(plan, threat, arm, recipe, data.task).recipe for recipe in recipes
     ]

@@ -479,9 +479,12 @@ def _match_model_tensors(
     knowledge.
     """
     model, recipe = plan.training.model, plan.training.recipe
+    recipe = replace(recipe, precision="float32")
     # A recorder may state what the algorithm adds to the loss as a part of the recipe.
     known = (recipe, plan.training.algorithm.local_recipe(recipe))
     stated = manifest.recipe
+    if stated is not None:  # It does not matter how the computers of the two round.
+        stated = replace(stated, precision="float32")
     if stated is not None and dataset.task.has_classes and dataset.task.classes == 2:
         # The loss of a network with one logit is that of one with two classes.
         binary = stated.loss == "binary_cross_entropy"

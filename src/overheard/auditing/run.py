@@ -27,6 +27,7 @@ from overheard.auditing.runs_ahead import attack_ahead
 from overheard.auditing.subject import audit_subject, recorded_subject
 from overheard.disk.folder_lock import lock_folder
 from overheard.findings.audit import Audit
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.learning.workers import starter
 from overheard.plans.description import describe_plan
@@ -109,8 +110,8 @@ def _audit_recorded(
 def _reserved(home: AuditFolder, claim: str) -> Iterator[ClaimStore]:
     """Hold the folder of an audit while it works, on one thread; give its store of claims."""
     # One thread makes results independent of the number of cores; see `single_thread` for
-    # speed.
-    with lock_folder(home.path), single_thread():
+    # speed. Of the precisions of a GPU, float32 is the only one with a CPU's results.
+    with lock_folder(home.path), single_thread(), computing("float32"):
         home.reserve(claim)
         yield FolderClaimStore(home.cells_path, home.path)
 

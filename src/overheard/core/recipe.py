@@ -28,6 +28,10 @@ BatchSampling = Literal["poisson", "shuffled"]
 """How the batches of an epoch are drawn: each example by itself with the same probability, or
 as parts of a shuffled order, so that each example occurs once."""
 
+Precision = Literal["float32", "tf32", "bf16"]
+"""How far the factors of products may be rounded on a GPU: not at all, to the 10 bits of
+mantissa of TF32, or to the 7 of bfloat16. Sums are in float32. A CPU rounds nothing."""
+
 LARGEST_FLOAT32 = 3e38
 """About the largest float32; settings are converted to the float32 of the weights."""
 
@@ -98,6 +102,8 @@ class Recipe(Settings):
             the broadcast, which FedProx adds to the loss (Li et al. 2020, equation (2)).
         private_steps: the gradient and the batches of DP-SGD, in place of the mean gradient of
             batches of `batch`; None = no DP-SGD.
+        precision: of products on a GPU. It is the least one: a product that a GPU has no faster
+            way for is more precise.
 
     """
 
@@ -111,6 +117,7 @@ class Recipe(Settings):
     loss: LossName = "cross_entropy"
     proximal: Decay = 0.0
     private_steps: PrivateSteps | None = None
+    precision: Precision = "float32"
 
     def check_together(self) -> None:
         """Refuse settings that another optimizer or loss would ignore."""
@@ -122,10 +129,12 @@ class Recipe(Settings):
             )
 
     def __repr__(self) -> str:
-        """Give all settings; stored names have only those of the last two that are set."""
-        later = ("proximal", "private_steps")
+        """Give all settings; stored names have only those of the last three that are set."""
+        later = ("proximal", "private_steps", "precision")
         named = [
-            one.name for one in fields(self) if one.name not in later or getattr(self, one.name)
+            one.name
+            for one in fields(self)
+            if one.name not in later or getattr(self, one.name) != one.default
         ]
         return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 

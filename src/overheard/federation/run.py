@@ -37,6 +37,7 @@ from overheard.federation.sampling import clients_per_round
 from overheard.federation.server import Server
 from overheard.learning.evaluate import utility
 from overheard.learning.initialization import initial_weights
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.learning.train import prepare_workers
 from overheard.statistics.evenly_spaced import select_evenly_spaced
@@ -109,7 +110,7 @@ def run_federations(
     if federations:
         first = federations[0]
         prepare_workers(first.build_model, first.engine, first.workers, first.device)
-    with single_thread():
+    with single_thread(), computing("float32"):
         runs = [
             _FederationRun(
                 federation,

@@ -23,6 +23,7 @@ from overheard.learning.memory_layout import (
     to_channels_first,
     to_channels_last,
 )
+from overheard.learning.precision import computing
 from overheard.learning.sent_tensors import load_sent_tensors
 
 MODELS_PER_STACK = 16
@@ -131,7 +132,7 @@ def _one_by_one(
         model.to(dtype=next(iter(weights.values())).dtype)
         store_kernels_channels_last(model)
         load_sent_tensors(model, weights)
-        with torch.inference_mode():
+        with computing("float32"), torch.inference_mode():
             parts = [model(to_channels_first(part)) for part in torch.split(inputs, batch)]
         # Concatenated outside inference mode, so that a caller may train on the logits.
         yield torch.cat(parts).cpu()
@@ -164,7 +165,7 @@ def _stacked_logits(
 ) -> Tensor:
     """Return the logits (models, examples, classes) of stacked models, on the CPU."""
     models = len(stack[0])
-    with torch.no_grad():
+    with computing("float32"), torch.no_grad():
         parts = [
             networks.logits(stack, part.expand(models, *part.shape))
             for part in map(to_channels_first, torch.split(inputs, batch))

@@ -10,6 +10,7 @@ from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
 from overheard.learning.layer_gradients import layer_gradients, model_at
 from overheard.learning.loss import per_example_loss
+from overheard.learning.precision import computing
 from overheard.learning.sent_tensors import trainable_parameters
 
 EXAMPLES_PER_PASS = 256
@@ -59,10 +60,11 @@ def mean_example_gradient(
     total = torch.zeros_like(flatten_weights(weights))
     for rows in torch.split(torch.arange(len(examples)), EXAMPLES_PER_PASS):
         part = examples.take(rows)
-        losses = per_example_loss(
-            model(part.inputs), part.loss_labels, recipe.loss, recipe.label_smoothing
-        )
-        gradients = torch.autograd.grad(losses.sum(), list(parameters.values()))
+        with computing("float32"):
+            losses = per_example_loss(
+                model(part.inputs), part.loss_labels, recipe.loss, recipe.label_smoothing
+            )
+            gradients = torch.autograd.grad(losses.sum(), list(parameters.values()))
         by_name = dict(zip(parameters, gradients, strict=True))
         total += flatten_weights(
             {name: by_name.get(name, torch.zeros_like(one)) for name, one in weights.items()}

@@ -21,6 +21,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.layer_calls import CallRecorder, LayerCall
 from overheard.learning.loss import per_example_loss
+from overheard.learning.precision import computing
 from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
 
 EXAMPLE_BY_EXAMPLE = (
@@ -213,9 +214,10 @@ def layer_gradients(
 
     """
     model = model_at(build_model, weights, examples.inputs.device)
-    by_layer, _ = gradients_and_losses(
-        model, examples.inputs, examples.loss_labels, _losses_of(recipe), layers
-    )
+    with computing("float32"):
+        by_layer, _ = gradients_and_losses(
+            model, examples.inputs, examples.loss_labels, _losses_of(recipe), layers
+        )
     return by_layer
 
 
@@ -272,6 +274,12 @@ def _losses_of(recipe: Recipe) -> ComputeLosses:
 def model_at(build_model: BuildModel, weights: Weights, device: torch.device) -> nn.Module:
     """Return the model with these weights and of their dtype, without dropout."""
     model = fresh_model(build_model, Seed(0)).to(device).eval()
+    if device.type != "cpu":
+        for module in model.modules():
+            # cuDNN has no gradients of recurrent layers outside training.
+            if isinstance(module, nn.RNNBase):
+                module.train()
+                module.dropout = 0.0
     model.to(dtype=next(iter(weights.values())).dtype)
     load_sent_tensors(model, weights)
     return model

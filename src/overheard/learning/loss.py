@@ -23,6 +23,9 @@ def mean_loss(
         label_smoothing: of the cross-entropy, as in the recipe.
 
     """
+    if _is_rounding(logits):
+        with torch.autocast("cuda", enabled=False):
+            return mean_loss(logits.float(), labels, loss, label_smoothing)
     if loss == "binary_cross_entropy":
         return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
     if loss == "next_token":
@@ -40,6 +43,9 @@ def per_example_loss(
     label_smoothing: float,
 ) -> Float[Tensor, " examples"]:
     """Compute the loss of each example, as the recipe names it; arguments as in `mean_loss`."""
+    if _is_rounding(logits):
+        with torch.autocast("cuda", enabled=False):
+            return per_example_loss(logits.float(), labels, loss, label_smoothing)
     if loss == "binary_cross_entropy":
         return functional.binary_cross_entropy_with_logits(
             logits, labels.to(logits.dtype), reduction="none"
@@ -53,6 +59,11 @@ def per_example_loss(
     return functional.cross_entropy(
         logits, labels, reduction="none", label_smoothing=label_smoothing
     )
+
+
+def _is_rounding(logits: Tensor) -> bool:
+    """Return whether torch's autocast rounds the factors of products, as no loss should."""
+    return logits.is_cuda and torch.is_autocast_enabled("cuda")
 
 
 def expected_rating(

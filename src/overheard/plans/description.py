@@ -39,6 +39,7 @@ def describe_plan(plan: Plan) -> str:
         f"rounds of {_describe_algorithm(training)}, {_describe_epochs(training)} of "
         f"{training.optimizer} at learning rate {training.rate:g} with batches of "
         f"{training.batch}"
+        + _describe_precision(training)
         + "".join(map(_describe_shift, data.shifts))
         + _describe_known_users(data.people)
         + _describe_canaries(data.candidates)
@@ -61,6 +62,11 @@ def _describe_epochs(training: TrainingPlan) -> str:
     if training.straggler_rate:
         text += f" (fewer with probability {training.straggler_rate:g})"
     return text
+
+
+def _describe_precision(training: TrainingPlan) -> str:
+    precision = training.recipe.precision
+    return "" if precision == "float32" else f", in {precision} on a GPU"
 
 
 def _describe_shift(shift: DataShift) -> str:

@@ -1,6 +1,7 @@
 """The plan of an audit: data, training, arms of defenses, threats and seeds."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ from overheard.core.parties import (
     parse_party,
     party_sort_key,
 )
+from overheard.core.recipe import Precision, Recipe
 from overheard.core.settings import Positive
 from overheard.core.true_facts.record_owners import OfferedCanaries
 from overheard.data.dataset import DataSource
@@ -82,6 +84,9 @@ class TrainingPlan(RecipePlan):
             draws its own once. Omitted: all clients train for the same epochs.
         straggler_rate: probability that a selected client is slow in a round, and trains for
             fewer epochs than its own: 1 or more, drawn evenly.
+        precision: how far a GPU may round the factors of products while clients, and attackers'
+            virtual clients, train: "tf32" to 10 bits, "bf16" to 7. Either is faster and changes
+            updates. Omitted: "float32", not at all, as on a CPU.
         record: in a recording of messages with several records of arrays, the name of the one
             that is the model, such as "arrays". Omitted: the one with the model's tensors.
 
@@ -95,6 +100,8 @@ class TrainingPlan(RecipePlan):
     sampling: Sampling = "fixed"
     epochs_range: tuple[Positive, Positive] | None = None
     straggler_rate: Annotated[float, Field(ge=0, le=1)] = 0.0
+    precision: Precision | None = None
+    record: Annotated[str, Field(min_length=1)] | None = None
 
     @field_validator("epochs_range")
     @classmethod
@@ -104,12 +111,15 @@ class TrainingPlan(RecipePlan):
         return epochs
 
     @property
+    def recipe(self) -> Recipe:
+        """The local training."""
+        return replace(super().recipe, precision=self.precision or "float32")
+
+    @property
     def possible_epochs(self) -> range:
         """Return the numbers of epochs for which a client may train in a round."""
         low, high = self.epochs_range or (self.epochs, self.epochs)
         return range(1 if self.straggler_rate else low, high + 1)
-
-    record: Annotated[str, Field(min_length=1)] | None = None
 
 
 class ArmPlan(StrictModel):

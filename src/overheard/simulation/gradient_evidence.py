@@ -28,6 +28,7 @@ from overheard.learning.layer_gradients import (
     find_layers,
     layer_gradients,
 )
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
@@ -209,7 +210,7 @@ class _SharedInputs:
         if self._bundle is None:
             tensors = pack_examples("records", self.known)
             if self._has_axes and self.known.inputs.is_floating_point():
-                with single_thread():
+                with single_thread(), computing("float32"):
                     rows = _with_bias(self.known.inputs).to(self._device)
                     axes = principal_axes(rows)
                     tensors |= {"axes": axes.cpu(), "coordinates": (rows @ axes).cpu()}
@@ -312,7 +313,7 @@ class EvidenceJob(Job):
         """Compute on one core, so that the bits do not depend on the machine."""
         tensors = {name: one.to(self.device) for name, one in tensors.items()}
         updates = {name: tensors[UPDATES_PREFIX + name] for name in unpack_broadcast(tensors)}
-        with single_thread():
+        with single_thread(), computing("float32"):
             records = _RecordsOfRound(self, tensors)
             found = [
                 records.evidence({name: one[sender] for name, one in updates.items()})

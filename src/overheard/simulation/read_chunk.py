@@ -16,6 +16,7 @@ from overheard.core.parties import Party
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.view import mean_update
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
@@ -76,7 +77,7 @@ class ReadChunk(Job):
             NeedsError: if a training diverges.
 
         """
-        with single_thread():
+        with single_thread(), computing("float32"):
             scene = self._context(tensors)
             updates = self._train_updates(scene.broadcast, tensors)
             if self.chunk.cohorts is None:

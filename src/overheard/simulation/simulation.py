@@ -14,6 +14,7 @@ from overheard.core.knowledge import Knowledge
 from overheard.core.messages import Broadcast, Weights
 from overheard.core.parties import SERVER, Party
 from overheard.core.view import View
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.simulation.auxiliary_logits import AuxiliaryLogits
 from overheard.simulation.cached_readings import collect_readings
@@ -193,7 +194,7 @@ def read_deltas(
 ) -> Float[Tensor, "deltas ..."]:
     """Probe changes of the broadcasts of these rounds, of which several may be of one round."""
     context = build_context(view, knowledge, tuple(dict.fromkeys(rounds)))
-    with single_thread():
+    with single_thread(), computing("float32"):
         return torch.cat(
             [
                 probe.read(context.probe_context(number), [delta])
@@ -245,7 +246,7 @@ def _read(
     context: SimulationContext, deltas: Mapping[int, Weights], probes: Sequence[Probe]
 ) -> Mapping[Probe, Tensor]:
     contexts = {number: context.probe_context(number) for number in deltas}
-    with single_thread():
+    with single_thread(), computing("float32"):
         return {
             probe: torch.cat(
                 [probe.read(contexts[number], [delta]) for number, delta in deltas.items()]

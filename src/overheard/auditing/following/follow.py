@@ -21,6 +21,7 @@ from overheard.core.settings import Positive, Settings
 from overheard.disk.folder_lock import lock_folder
 from overheard.disk.reading import read_json_text
 from overheard.disk.writing import write_bytes
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.plans.plan import Plan
 
@@ -95,7 +96,7 @@ def follow_recording(
     cache = home.tensor_cache(resources.simulation_cache)
     growing = GrowingRecording(recording, settings.most_rounds)
     attacker = RoundAttacker(load_inputs(plan, resources, cache), recording, growing)
-    with lock_folder(folder), single_thread():
+    with lock_folder(folder), single_thread(), computing("float32"):
         news = _await_news(growing, settings, events.on_wait)
         if news == "round":
             begin_to_follow(home, folder_claim(plan, recording), recording)

@@ -27,6 +27,7 @@ from overheard.learning.memory_layout import (
     to_channels_last,
 )
 from overheard.learning.optimizers import Tensors, build_optimizer
+from overheard.learning.precision import computing, step_precision
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import (
     sent_buffers,
@@ -141,7 +142,11 @@ class SequentialTrainer:
         """Train one client."""
         job = self._job
         dropout_seed = job.seed.child("dropout", job.round, client.name)
-        with single_thread(), seeded(dropout_seed, job.device):
+        with (
+            single_thread(),
+            computing(step_precision(job.recipe)),
+            seeded(dropout_seed, job.device),
+        ):
             with torch.no_grad():
                 torch._foreach_copy_(list(self._sent.values()), self._start)
                 for buffer, at_start in zip(self._others, self._others_at_start, strict=True):

@@ -26,6 +26,7 @@ from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.loss import per_example_loss
 from overheard.learning.optimizers import build_optimizer
+from overheard.learning.precision import computing, step_precision
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
@@ -165,7 +166,7 @@ class StackedTrainer:
         order = sorted(range(len(clients)), key=lambda index: self._rank(clients[index].client))
         ranked = [clients[index] for index in order]
         results: dict[int, ClientResult] = {}
-        with single_thread(), torch.no_grad():
+        with single_thread(), computing(step_precision(self._recipe)), torch.no_grad():
             starts = self._starts(ranked)
             stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
             pool, rows = _merge_pools(ranked)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings
+from overheard.learning.precision import computing
 from overheard.learning.seeding import seeded
 from overheard.learning.threads import single_thread
 
@@ -59,7 +60,7 @@ def fit_share_network(
         device: where to train; the returned network is on the CPU.
 
     """
-    with single_thread():
+    with single_thread(), computing("float32"):
         with seeded(seed.child("weights")):
             network = build().to(device).train()
         inputs, shares = inputs.to(device), shares.to(device, inputs.dtype)

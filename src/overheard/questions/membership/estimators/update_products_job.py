@@ -19,6 +19,7 @@ from overheard.learning.example_gradients import (
     flatten_weights,
     mean_example_gradient,
 )
+from overheard.learning.precision import computing
 from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientTask
 from overheard.learning.workers.job import Job
@@ -209,7 +210,7 @@ class UpdateProductsJob(Job):
             draw_shadow_rows(self.seed, number, len(pool), self.size)
             for number in range(self.models)
         ]
-        with single_thread():
+        with single_thread(), computing("float32"):
             background = unpack_background(tensors)
             shadows = self._shadow_updates(start, pool, rows_of, background)
             mean = shadows.mean(0)
