@@ -139,8 +139,6 @@ def check_training(
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 def test_every_model_trains(name: str, engine: Engine) -> None:
     build, task = architecture(name)
-    if engine == "stacked" and name == "lstm":
-        pytest.skip("this engine refuses recurrent networks")
     check_training(build, task, ONE_STEP, engine)
 
 

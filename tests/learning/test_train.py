@@ -1,5 +1,6 @@
 """Training: all engines give the same results."""
 
+from dataclasses import replace
 from functools import cache, partial
 
 import pytest
@@ -10,11 +11,12 @@ from torch import nn
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.models.mobilenet import MobileNet
+from overheard.learning.models.transformer import Transformer
 from overheard.learning.train import (
     _may_gain_from_processes,
     prepare_workers,
@@ -265,13 +267,52 @@ def dropping_images() -> nn.Module:
     return nn.Sequential(CONVOLUTIONS(), nn.Dropout(0.5))
 
 
+class Recurrent(nn.Module):
+    """Word vectors, a recurrent layer, and a linear layer on the mean of its states."""
+
+    def __init__(self, kind: type[nn.RNNBase], **settings: object) -> None:
+        super().__init__()
+        self.table = nn.Embedding(30, 4, padding_idx=0)
+        self.recurrence = kind(4, 5, **settings)
+        self.last = nn.Linear(5 * (2 if self.recurrence.bidirectional else 1), 3)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        vectors = self.table(tokens)
+        if not self.recurrence.batch_first:
+            vectors = vectors.transpose(0, 1)
+        states, _ = self.recurrence(vectors)
+        return self.last(states.mean(1 if self.recurrence.batch_first else 0))
+
+
 @pytest.mark.parametrize(
-    ("build", "task", "word"),
-    [(dropping_images, IMAGES, "dropout"), (READING, TEXTS, "recurrent")],
+    ("build", "task", "recipe", "word"),
+    [
+        (dropping_images, IMAGES, SHORT, "dropout"),
+        (partial(Recurrent, nn.RNN), TEXTS, SHORT, "recurrent layer"),
+        (partial(Recurrent, nn.LSTM, proj_size=2), TEXTS, SHORT, "recurrent layer"),
+        (READING, TEXTS, replace(SHORT, private_steps=PrivateSteps(1.0, 1.0, 2, "poisson")), "dp_sgd"),
+    ],
 )
-def test_refuses_to_stack_recurrent_networks_and_dropout_of_other_models(build, task, word):
+def test_refuses_to_stack_what_vmap_cannot_run(build, task, recipe, word):
     with pytest.raises(PlanError, match=rf"{word}.*choose 'auto'"):
-        train(build, task, engine="stacked")
+        train(build, task, recipe, engine="stacked")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        WORDS,
+        READING,
+        partial(Recurrent, nn.GRU),
+        partial(Recurrent, nn.LSTM, num_layers=2, bidirectional=True, batch_first=True),
+        partial(Transformer(width=4, depth=1, heads=2).build, TEXTS),
+    ],
+    ids=["bag", "lstm", "gru", "deep lstm", "transformer"],
+)
+def test_networks_for_texts_are_stacked(build):
+    # The padding of every client is left alone, not only that of the first.
+    recipe = replace(RECIPES["sgd"], epochs=1)
+    check_against_plain_loop(build, TEXTS, recipe, engine="stacked")
 
 
 def test_refuses_weights_of_another_model():

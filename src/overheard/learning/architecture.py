@@ -51,8 +51,26 @@ def needs_two_examples(model: nn.Module) -> bool:
 
 
 def is_recurrent(model: nn.Module) -> bool:
-    """Return whether the network has a recurrent layer, which `torch.func.vmap` cannot run."""
+    """Return whether the network has a recurrent layer."""
     return any(isinstance(module, nn.RNNBase) for module in model.modules())
+
+
+def can_write_layers_out(model: nn.Module) -> bool:
+    """Return whether `LayersWrittenOut` knows the recurrent layers and tables of the network.
+
+    `torch.func.vmap` runs no others, or wrongly.
+    """
+    return all(_can_be_written_out(module) for module in model.modules())
+
+
+def _can_be_written_out(module: nn.Module) -> bool:
+    if isinstance(module, nn.RNNBase):
+        is_known = isinstance(module, (nn.LSTM, nn.GRU))
+        return is_known and not module.proj_size and not module.dropout
+    if isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
+        is_plain = module.max_norm is None and not module.scale_grad_by_freq
+        return is_plain and getattr(module, "mode", "mean") != "max"
+    return True
 
 
 def is_plain_mlp(model: nn.Module) -> bool:

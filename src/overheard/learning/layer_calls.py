@@ -1,4 +1,4 @@
-"""Recording of the layers that a network calls, by their weights."""
+"""The layers that a network calls: some written out, and all recorded by their weights."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ ARGUMENTS: Mapping[Callable[..., Any], tuple[str, ...]] = {
         *("is_bidirectional", "batch_first"),
     ),
 }
-"""The functions of layers that are recorded, with the names of their arguments."""
+"""Functions of layers that are written out or recorded, with the names of their arguments."""
 
 
 @final
@@ -99,27 +99,11 @@ class LayerCall:
         return functional.unfold(images, (height, width), dilation, padding, stride)
 
 
-@final
-class CallRecorder(TorchFunctionMode):
-    """Records the uses of weights in linear layers, 2-d convolutions and embeddings.
+class LayersWrittenOut(TorchFunctionMode):
+    """Runs an LSTM, a GRU and a bag of word vectors by linear layers and tables.
 
-    It runs an LSTM, a GRU and a bag of word vectors by such layers, so that these are recorded
-    and `torch.func.vmap` can run them. `calls` has the calls of recorded weights in order;
-    `others` has the ids of the watched tensors that something else read.
+    `torch.func.vmap` can run those, and runs the layers themselves not at all or in a loop.
     """
-
-    def __init__(self, watched: Collection[int], offsets: Sequence[Tensor] = ()) -> None:
-        """Watch for tensors.
-
-        Args:
-            watched: their ids.
-            offsets: added to the outputs of `calls`, in order; none = as if all were 0.
-
-        """
-        super().__init__()
-        self._watched, self._offsets = watched, offsets
-        self.calls: list[LayerCall] = []
-        self.others = set[int]()
 
     def __torch_function__(
         self,
@@ -128,23 +112,23 @@ class CallRecorder(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Run a function of torch, and record it."""
+        """Run a function of torch."""
         if func in ARGUMENTS:
             named = dict(zip(ARGUMENTS[func], args, strict=False)) | dict(kwargs or {})
             output = self._of_layer(func, named)
             if output is not None:
                 return output
-        output = func(*args, **(kwargs or {}))
-        read = [id(one) for one in _tensors_in((*args, *(kwargs or {}).values()))]
-        if any(id_ in self._watched for id_ in read) and any(
-            one.requires_grad for one in _tensors_in((output,))
-        ):
-            self.others.update(read)
-        return output
+        return self._of_other(func, args, kwargs or {})
+
+    def _of_other(
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Return the output of a function that is not written out."""
+        return func(*args, **kwargs)
 
     def _of_layer(self, func: Callable[..., Any], named: dict[str, Any]) -> Any:
-        """Return the output of a layer, or None if it is not run by recorded layers."""
-        if not _can_be_recorded(func, named):
+        """Return the output of a layer, or None if it is not written out."""
+        if not _is_known(func, named):
             return None
         if func in (torch.lstm, torch.gru):
             return self._recurrence(func, named)
@@ -152,33 +136,21 @@ class CallRecorder(TorchFunctionMode):
             return self._bag(named)
         if func is functional.embedding:
             return self._table(**named)
-        if func is functional.conv2d:
-            return self._recorded("convolution", functional.conv2d(**named), named)
-        return self._linear(**named)
+        return None
 
     def _linear(self, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        output = functional.linear(input, weight, bias)
-        return self._recorded(
-            "linear", output, {"input": input, "weight": weight, "bias": bias}
-        )
+        return functional.linear(input, weight, bias)
 
-    def _table(self, **named: Any) -> Tensor:
-        return self._recorded("table", functional.embedding(**named), named)
+    def _table(self, *, padding_idx: int | None = None, **named: Any) -> Tensor:
+        """Look rows up; no gradient reaches that of the padding.
 
-    def _recorded(
-        self,
-        kind: Literal["linear", "convolution", "table"],
-        output: Tensor,
-        named: Mapping[str, Any],
-    ) -> Tensor:
-        weight, bias = named["weight"], named.get("bias")
-        if id(weight) not in self._watched:
-            self.others.add(id(bias))
-            return output
-        self.calls.append(LayerCall(kind, named["input"], weight, bias, named, output))
-        if self._offsets:
-            return output + self._offsets[len(self.calls) - 1]
-        return output.clone()  # the network may work in place, but `calls` must stay
+        torch's rule for `vmap` would zero the gradient of the padding in the first table alone.
+        """
+        vectors: Tensor = functional.embedding(**named)
+        if padding_idx is None:
+            return vectors
+        is_padding = named["input"] == padding_idx % len(named["weight"])
+        return torch.where(is_padding.unsqueeze(-1), vectors.detach(), vectors)
 
     def _bag(self, named: Mapping[str, Any]) -> Tensor:
         """Sum or average the word vectors of each text; 0 for a text without words."""
@@ -221,6 +193,73 @@ class CallRecorder(TorchFunctionMode):
         return (whole, *(torch.stack(one) for one in zip(*ends, strict=True)))
 
 
+@final
+class CallRecorder(LayersWrittenOut):
+    """Records the uses of weights in linear layers, 2-d convolutions and embeddings.
+
+    Those of layers that are written out are recorded too. `calls` has the calls of recorded
+    weights in order; `others` has the ids of the watched tensors that something else read.
+    """
+
+    def __init__(self, watched: Collection[int], offsets: Sequence[Tensor] = ()) -> None:
+        """Watch for tensors.
+
+        Args:
+            watched: their ids.
+            offsets: added to the outputs of `calls`, in order; none = as if all were 0.
+
+        """
+        super().__init__()
+        self._watched, self._offsets = watched, offsets
+        self.calls: list[LayerCall] = []
+        self.others = set[int]()
+
+    def _of_other(
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        output = func(*args, **kwargs)
+        read = [id(one) for one in _tensors_in((*args, *kwargs.values()))]
+        if any(id_ in self._watched for id_ in read) and any(
+            one.requires_grad for one in _tensors_in((output,))
+        ):
+            self.others.update(read)
+        return output
+
+    def _of_layer(self, func: Callable[..., Any], named: dict[str, Any]) -> Any:
+        """Return the output of a layer, or None if it is not run by recorded layers."""
+        if not _is_known(func, named):
+            return None
+        if func is functional.conv2d:
+            return self._recorded("convolution", functional.conv2d(**named), named)
+        if func is functional.linear:
+            return self._linear(**named)
+        return super()._of_layer(func, named)
+
+    def _linear(self, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        output = functional.linear(input, weight, bias)
+        return self._recorded(
+            "linear", output, {"input": input, "weight": weight, "bias": bias}
+        )
+
+    def _table(self, **named: Any) -> Tensor:
+        return self._recorded("table", functional.embedding(**named), named)
+
+    def _recorded(
+        self,
+        kind: Literal["linear", "convolution", "table"],
+        output: Tensor,
+        named: Mapping[str, Any],
+    ) -> Tensor:
+        weight, bias = named["weight"], named.get("bias")
+        if id(weight) not in self._watched:
+            self.others.add(id(bias))
+            return output
+        self.calls.append(LayerCall(kind, named["input"], weight, bias, named, output))
+        if self._offsets:
+            return output + self._offsets[len(self.calls) - 1]
+        return output.clone()  # the network may work in place, but `calls` must stay
+
+
 def _lstm_step(
     given: Tensor, recurrent: Tensor, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
@@ -238,8 +277,8 @@ def _gru_step(
     return ((1 - share) * new + share * state[0],)
 
 
-def _can_be_recorded(func: Callable[..., Any], named: Mapping[str, Any]) -> bool:
-    """Return whether a call has no argument that `CallRecorder` does not know."""
+def _is_known(func: Callable[..., Any], named: Mapping[str, Any]) -> bool:
+    """Return whether a call has no argument that `LayersWrittenOut` does not know."""
     if func is functional.conv2d:
         return named.get("groups", 1) == 1 and bool(named["input"].dim() == 4)
     if func in (functional.embedding, functional.embedding_bag):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from overheard.learning.engines.sequential import SparseEmbeddingBag, can_be_sparse
-from overheard.learning.engines.stacked import VmappedNetworks
 from overheard.learning.engines.stacked_mlp import ReusedMemory, StackedMlp
+from overheard.learning.engines.vmapped_networks import VmappedNetworks
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.recipe import LossName, Recipe
@@ -16,15 +15,12 @@ from overheard.learning.batches import epoch_batches, epoch_order
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import (
     add_noise,
-    build_example_gradients,
-    clip_factors,
-    example_slices,
     noise_generator,
 )
 from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
-from overheard.learning.loss import per_example_loss
+from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.precision import computing, step_precision
 from overheard.learning.sent_tensors import trainable_parameters
@@ -32,98 +28,10 @@ from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
 
-@final
-class VmappedNetworks(StackedNetworks):
-    """Stacked networks whose output depends only on parameters and inputs.
-
-    On a CPU this is no faster than one client at a time (0.8 to 1.1 times a plain loop for
-    convolutions). It is meant for GPUs, which a single small network leaves idle.
-    """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        label_smoothing: float = 0.0,
-        loss: LossName = "cross_entropy",
-    ) -> None:
-        self._smoothing = label_smoothing
-        self._loss = loss
-        names = list(trainable_parameters(model))
-
-        def run_one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
-            logits: Tensor = functional_call(
-                model, dict(zip(names, parameters, strict=True)), (inputs,)
-            )
-            return logits
-
-        self._forward = vmap(run_one)
-        self._names = names
-        self._example_gradients = vmap(build_example_gradients(model, loss, label_smoothing))
-
-    def logits(
-        self,
-        parameters: Sequence[Shaped[Tensor, "clients ..."]],
-        inputs: Shaped[Tensor, "clients examples ..."],
-    ) -> Float[Tensor, "clients examples classes"]:
-        """Run the network of each client on its own inputs."""
-        logits: Tensor = self._forward(parameters, inputs)
-        return logits
-
-    def write_gradients(
-        self,
-        gradients: Sequence[Float[Tensor, "clients ..."]],
-        parameters: Sequence[Float[Tensor, "clients ..."]],
-        inputs: Shaped[Tensor, "clients examples ..."],
-        labels: Shaped[Tensor, "clients examples ..."],
-        weights: Float[Tensor, "clients examples"],
-        noise: DropoutNoise | None = None,
-        clip: float | None = None,
-    ) -> Float[Tensor, " clients"]:
-        """Write the gradient of each client's loss in place, and return the losses."""
-        if clip is not None:
-            return self._write_clipped(gradients, parameters, inputs, labels, weights, clip)
-        leaves = [parameter.detach().requires_grad_() for parameter in parameters]
-        with torch.enable_grad():
-            logits = self.logits(leaves, inputs)
-            each = per_example_loss(
-                logits.flatten(0, 1), labels.flatten(0, 1), self._loss, self._smoothing
-            ).view_as(weights)
-            losses = (each * weights).sum(1)
-            values = torch.autograd.grad(losses.sum(), leaves)
-        for gradient, value in zip(gradients, values, strict=True):
-            gradient.copy_(value)
-        return losses.detach()
-
-    def _write_clipped(
-        self,
-        sums: Sequence[Tensor],
-        parameters: Sequence[Tensor],
-        inputs: Tensor,
-        labels: Tensor,
-        weights: Tensor,
-        clip: float,
-    ) -> Tensor:
-        """Write the sum of each client's clipped gradients in place, and return the losses."""
-        torch._foreach_zero_(list(sums))
-        losses = weights.new_zeros(len(weights))
-        by_name = dict(zip(self._names, parameters, strict=True))
-        bytes_each = sum(one.numel() * one.element_size() for one in parameters)
-        for part in example_slices(inputs.shape[1], bytes_each):
-            found, each = self._example_gradients(by_name, inputs[:, part], labels[:, part])
-            weight = weights[:, part]  # (clients, examples)
-            entries = [one.reshape(*one.shape[:2], -1) for one in found.values()]
-            squares = torch.stack([one.square().sum(2) for one in entries])
-            factors = weight * clip_factors(squares.sum(0) * weight.square(), clip)
-            for total, name in zip(sums, self._names, strict=True):
-                total.add_(torch.einsum("ce,ce...->c...", factors, found[name]))
-            losses += (each * weight).sum(1)
-        return losses
-
-
 def build_stacked_networks(
     model: nn.Module, label_smoothing: float = 0.0, loss: LossName = "cross_entropy"
 ) -> StackedNetworks:
-    """Build the stacked networks that suit this architecture."""
+    """Build the stacked networks that suit this architecture and device."""
     kind = StackedMlp if is_mlp_with_dropout(model) else VmappedNetworks
     return kind(model, label_smoothing, loss)
 
