@@ -33,6 +33,10 @@ class Optimizer(ABC):
     def keep_first(self, clients: int) -> None:
         """Drop the state of all stacked clients but the first `clients`."""
 
+    @abstractmethod
+    def restart(self, parameters: Tensors) -> None:
+        """Begin as for new parameters, in the same memory, as a CUDA graph needs it."""
+
 
 def build_optimizer(
     recipe: Recipe, parameters: Tensors, corrections: Tensors = ()
@@ -79,6 +83,11 @@ class _AddedTerms:
         self._anchors = [old[:clients] for old in self._anchors]
         self._corrections = [old[:clients] for old in self._corrections]
 
+    def restart(self, parameters: Tensors) -> None:
+        """Measure the proximal term from these parameters."""
+        if self._anchors:
+            torch._foreach_copy_(self._anchors, list(parameters))
+
 
 @final
 class _Sgd(Optimizer):
@@ -99,6 +108,11 @@ class _Sgd(Optimizer):
         self._terms.keep_first(clients)
         self._velocity = [old[:clients] for old in self._velocity]
 
+    def restart(self, parameters: Tensors) -> None:
+        self._terms.restart(parameters)
+        if self._velocity:
+            torch._foreach_zero_(self._velocity)
+
 
 @final
 class _Adam(Optimizer):
@@ -114,7 +128,11 @@ class _Adam(Optimizer):
         if recipe.optimizer == "adamw":
             self._kept = 1 - recipe.rate * recipe.weight_decay
         self._terms = terms
-        self._steps = 0
+        # On a GPU the count is there too, so that a CUDA graph of a step counts.
+        device = parameters[0].device
+        self._steps: int | Tensor = 0
+        if device.type != "cpu":
+            self._steps = torch.zeros((), dtype=torch.float64, device=device)
         self._mean = _zeros(parameters)
         self._square = _zeros(parameters)
 
@@ -128,15 +146,31 @@ class _Adam(Optimizer):
         torch._foreach_mul_(self._square, beta2)
         torch._foreach_addcmul_(self._square, gradients, gradients, 1 - beta2)
         scale = torch._foreach_sqrt(self._square)
-        torch._foreach_div_(scale, (1 - beta2**self._steps) ** 0.5)
-        torch._foreach_add_(scale, ADAM_EPSILON)
+        root = (1 - beta2**self._steps) ** 0.5
         step_size = self._recipe.rate / (1 - beta1**self._steps)
+        if isinstance(root, Tensor) and isinstance(step_size, Tensor):
+            torch._foreach_div_(scale, root.to(scale[0].dtype))
+            torch._foreach_add_(scale, ADAM_EPSILON)
+            torch._foreach_div_(scale, -step_size.to(scale[0].dtype))
+            torch._foreach_addcdiv_(parameters, self._mean, scale)
+            return
+        torch._foreach_div_(scale, root)
+        torch._foreach_add_(scale, ADAM_EPSILON)
         torch._foreach_addcdiv_(parameters, self._mean, scale, -step_size)
 
     def keep_first(self, clients: int) -> None:
         self._terms.keep_first(clients)
         self._mean = [old[:clients] for old in self._mean]
         self._square = [old[:clients] for old in self._square]
+
+    def restart(self, parameters: Tensors) -> None:
+        self._terms.restart(parameters)
+        if isinstance(self._steps, Tensor):
+            self._steps.zero_()
+        else:
+            self._steps = 0
+        torch._foreach_zero_(self._mean)
+        torch._foreach_zero_(self._square)
 
 
 @final
@@ -167,6 +201,11 @@ class _Adadelta(Optimizer):
         self._terms.keep_first(clients)
         self._square = [old[:clients] for old in self._square]
         self._square_change = [old[:clients] for old in self._square_change]
+
+    def restart(self, parameters: Tensors) -> None:
+        self._terms.restart(parameters)
+        torch._foreach_zero_(self._square)
+        torch._foreach_zero_(self._square_change)
 
 
 def _zeros(parameters: Tensors) -> list[Tensor]:
