@@ -167,13 +167,16 @@ def test_tasks_without_classes_train(labels: str, engine: Engine) -> None:
 
 
 def test_a_tensor_left_on_the_cpu_is_found() -> None:
-    """What the tests above would show if `.to(device)` were missing in training."""
-    # The labels stay behind, as if `_descend` did not copy them.
-    labels = property(lambda examples: _Stuck(examples.labels))
+    """What the tests above would show if a copy to the device were missing in training."""
+    # The labels stay behind, as if `_descend` did not copy them, and the pool without them.
+    stuck = {
+        "sequential": property(lambda examples: _Stuck(examples.labels)),
+        "stacked": property(lambda examples: examples.labels.cpu()),
+    }
     for engine in ENGINES:
         with (
             pretended_device() as device,
-            patch.object(Examples, "loss_labels", labels),
+            patch.object(Examples, "loss_labels", stuck[engine]),
             pytest.raises(MixedDevicesError),
         ):
             train(MLP, TABLE, ONE_STEP, engine, device)
@@ -188,8 +191,8 @@ class _Stuck:
     def to(self, device: torch.device) -> Tensor:
         return self._tensor
 
-    def index_select(self, axis: int, rows: Tensor) -> "_Stuck":
-        return _Stuck(self._tensor.index_select(axis, rows))
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        return self._tensor[rows]
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -57,6 +57,7 @@ CASES = {
 }
 
 SHORT = Recipe(rate=0.01, epochs=1, batch=8)
+PRIVATE = replace(SHORT, private_steps=PrivateSteps(1.0, 1.0, 2, "poisson"))
 
 
 def train(
@@ -290,7 +291,12 @@ class Recurrent(nn.Module):
         (dropping_images, IMAGES, SHORT, "dropout"),
         (partial(Recurrent, nn.RNN), TEXTS, SHORT, "recurrent layer"),
         (partial(Recurrent, nn.LSTM, proj_size=2), TEXTS, SHORT, "recurrent layer"),
-        (READING, TEXTS, replace(SHORT, private_steps=PrivateSteps(1.0, 1.0, 2, "poisson")), "dp_sgd"),
+        (
+            READING,
+            TEXTS,
+            replace(SHORT, private_steps=PrivateSteps(1.0, 1.0, 2, "poisson")),
+            "dp_sgd",
+        ),
     ],
 )
 def test_refuses_to_stack_what_vmap_cannot_run(build, task, recipe, word):

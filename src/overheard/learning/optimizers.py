@@ -1,7 +1,8 @@
 """Optimizer steps as `torch.optim` takes them, also for stacked parameters of many clients."""
 
 from abc import ABC, abstractmethod
-from typing import final
+from copy import copy
+from typing import Self, final
 
 import torch
 from torch import Tensor
@@ -29,13 +30,25 @@ class Optimizer(ABC):
     def step(self, parameters: Tensors, gradients: Tensors) -> None:
         """Take one step in place."""
 
-    @abstractmethod
-    def keep_first(self, clients: int) -> None:
-        """Drop the state of all stacked clients but the first `clients`."""
+    def first(self, clients: int) -> Self:
+        """Return the optimizer of the first stacked clients alone, with the same memory."""
+        part = copy(self)
+        part._keep_first(clients)
+        return part
 
     @abstractmethod
-    def restart(self, parameters: Tensors) -> None:
-        """Begin as for new parameters, in the same memory, as a CUDA graph needs it."""
+    def _keep_first(self, clients: int) -> None:
+        """Replace each tensor of the state by its part for the first `clients`."""
+
+    @abstractmethod
+    def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
+        """Begin as for new parameters, in the same memory, as a CUDA graph needs it.
+
+        Args:
+            parameters: as in `build_optimizer`.
+            corrections: take the place of as many as there were; () = those stay.
+
+        """
 
 
 def build_optimizer(
@@ -78,15 +91,19 @@ class _AddedTerms:
             gradients = torch._foreach_add(gradients, self._corrections)
         return gradients
 
-    def keep_first(self, clients: int) -> None:
-        """Drop the terms of all stacked clients but the first `clients`."""
-        self._anchors = [old[:clients] for old in self._anchors]
-        self._corrections = [old[:clients] for old in self._corrections]
+    def first(self, clients: int) -> "_AddedTerms":
+        """Return the terms of the first stacked clients alone, with the same memory."""
+        part = copy(self)
+        part._anchors = [old[:clients] for old in self._anchors]
+        part._corrections = [old[:clients] for old in self._corrections]
+        return part
 
-    def restart(self, parameters: Tensors) -> None:
-        """Measure the proximal term from these parameters."""
+    def restart(self, parameters: Tensors, corrections: Tensors) -> None:
+        """Measure the proximal term from these parameters, and replace the corrections."""
         if self._anchors:
             torch._foreach_copy_(self._anchors, list(parameters))
+        if corrections:
+            torch._foreach_copy_(self._corrections, list(corrections))
 
 
 @final
@@ -104,12 +121,12 @@ class _Sgd(Optimizer):
             gradients = self._velocity
         torch._foreach_add_(parameters, gradients, alpha=-self._recipe.rate)
 
-    def keep_first(self, clients: int) -> None:
-        self._terms.keep_first(clients)
+    def _keep_first(self, clients: int) -> None:
+        self._terms = self._terms.first(clients)
         self._velocity = [old[:clients] for old in self._velocity]
 
-    def restart(self, parameters: Tensors) -> None:
-        self._terms.restart(parameters)
+    def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
+        self._terms.restart(parameters, corrections)
         if self._velocity:
             torch._foreach_zero_(self._velocity)
 
@@ -158,13 +175,13 @@ class _Adam(Optimizer):
         torch._foreach_add_(scale, ADAM_EPSILON)
         torch._foreach_addcdiv_(parameters, self._mean, scale, -step_size)
 
-    def keep_first(self, clients: int) -> None:
-        self._terms.keep_first(clients)
+    def _keep_first(self, clients: int) -> None:
+        self._terms = self._terms.first(clients)
         self._mean = [old[:clients] for old in self._mean]
         self._square = [old[:clients] for old in self._square]
 
-    def restart(self, parameters: Tensors) -> None:
-        self._terms.restart(parameters)
+    def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
+        self._terms.restart(parameters, corrections)
         if isinstance(self._steps, Tensor):
             self._steps.zero_()
         else:
@@ -197,13 +214,13 @@ class _Adadelta(Optimizer):
         torch._foreach_addcmul_(self._square_change, change, change, 1 - ADADELTA_RHO)
         torch._foreach_add_(parameters, change, alpha=-self._recipe.rate)
 
-    def keep_first(self, clients: int) -> None:
-        self._terms.keep_first(clients)
+    def _keep_first(self, clients: int) -> None:
+        self._terms = self._terms.first(clients)
         self._square = [old[:clients] for old in self._square]
         self._square_change = [old[:clients] for old in self._square_change]
 
-    def restart(self, parameters: Tensors) -> None:
-        self._terms.restart(parameters)
+    def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
+        self._terms.restart(parameters, corrections)
         torch._foreach_zero_(self._square)
         torch._foreach_zero_(self._square_change)
 

@@ -23,8 +23,9 @@ from overheard.learning.architecture import (
     is_recurrent,
     needs_two_examples,
 )
+from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
-from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
+from overheard.learning.engines.stacked import StackedTrainer
 from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.memory import clients_that_fit
 from overheard.learning.sent_tensors import sent_buffers
