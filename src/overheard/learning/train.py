@@ -25,6 +25,10 @@ from overheard.learning.architecture import (
 )
 from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
+from overheard.learning.engines.side_by_side import (
+    can_train_side_by_side,
+    train_side_by_side,
+)
 from overheard.learning.engines.stacked import StackedTrainer
 from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.memory import clients_that_fit
@@ -131,9 +135,9 @@ def train_groups(
         groups: the groups of clients; all start weights have one dtype.
         recipe: how each client trains.
         round: number of the round.
-        engine: "auto" stacks MLPs on the CPU and nearly all models on a GPU; worker
-            processes train the others once that saves time. Clients with crafted gradients are
-            trained in sequence, whatever it is.
+        engine: "auto" stacks MLPs on the CPU and nearly all models on a GPU. Others train side
+            by side on a GPU, and in worker processes once that saves time. Clients with crafted
+            gradients are trained in sequence, whatever it is.
         chunk: clients in memory at once; None measures how many fit.
         workers: worker processes; None = one per core.
         device: where to compute; worker processes compute on the CPU.
@@ -176,12 +180,25 @@ def train_groups(
     if needs_two_examples(structure):
         for one in groups:
             check_batches(one.clients, recipe)
-    train_group: GroupTrainer = train_sequentially
-    if engine == "processes":
-        train_group = partial(_train_in_processes, workers=worker_count, chunk=chunk)
-    elif engine == "auto" and _may_gain_from_processes(structure, target, worker_count):
-        train_group = partial(_train_until_workers_are_ready, workers=worker_count, chunk=chunk)
+    if engine == "auto" and target.type != "cpu" and can_train_side_by_side(structure, recipe):
+        return train_side_by_side(structure, jobs, groups)
+    train_group = _group_trainer(engine, structure, target, worker_count, chunk)
     return _train_groups_in_turn(train_group, jobs, groups)
+
+
+def _group_trainer(
+    engine: Engine,
+    structure: nn.Module,
+    device: torch.device,
+    workers: int,
+    chunk: int | None,
+) -> GroupTrainer:
+    """Return what trains one group, one client or worker process after the other."""
+    if engine == "processes":
+        return partial(_train_in_processes, workers=workers, chunk=chunk)
+    if engine == "auto" and _may_gain_from_processes(structure, device, workers):
+        return partial(_train_until_workers_are_ready, workers=workers, chunk=chunk)
+    return train_sequentially
 
 
 def _engine_of_crafted(groups: Sequence[TrainingGroup]) -> Engine | None:

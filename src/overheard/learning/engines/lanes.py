@@ -1,0 +1,269 @@
+"""A copy of a network that trains clients in memory that stays, so that a graph can do it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from overheard.core.recipe import Recipe
+from overheard.learning.loss import mean_loss
+from overheard.learning.memory_layout import to_channels_first
+from overheard.learning.optimizers import build_optimizer
+from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
+
+ROUNDING = 1e-3
+"""By how much a repeated step may differ from the step itself, by its largest number."""
+
+
+class CannotRepeatError(Exception):
+    """A step of the network cannot be recorded once and repeated."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedTensors:
+    """What all lanes read.
+
+    Args:
+        recipe: how clients train.
+        inputs: of all clients, images in channels-last order.
+        labels: of all clients.
+        order: rows of the examples, in the order of training, of one client after the other.
+        results: the change of each client.
+        losses: the mean loss of each client.
+
+    """
+
+    recipe: Recipe
+    inputs: Tensor
+    labels: Tensor
+    order: Tensor
+    results: Tensor
+    losses: Tensor
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClientRun:
+    """The training of one client.
+
+    Args:
+        start: its start weights, in the order of the tensors that are sent.
+        corrections: added to its gradients; () = nothing.
+        place: where its rows begin in `SharedTensors.order`.
+        sizes: those of the batches of an epoch.
+        epochs: its passes over them.
+        row: where its results go.
+
+    """
+
+    start: Sequence[Tensor]
+    corrections: Sequence[Tensor]
+    place: int
+    sizes: Sequence[int]
+    epochs: int
+    row: int
+
+
+@final
+class Lane:
+    """A copy of the network that trains one client after the other, in memory that stays.
+
+    On a CUDA device it has a stream of its own, and steps with batches of a recorded size are
+    one graph each.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        shared: SharedTensors,
+        names: Sequence[str],
+        *,
+        is_corrected: bool,
+    ) -> None:
+        self.model = model
+        self._shared = shared
+        self._parameters = list(trainable_parameters(model).values())
+        sent = sent_tensors(model)
+        self._sent = [sent[name] for name in names]
+        self._others = [one for name, one in model.named_buffers() if name not in names]
+        self._others_at_start = [one.clone() for one in self._others]
+        self._corrections = (
+            [torch.zeros_like(one) for one in self._parameters] if is_corrected else []
+        )
+        self._optimizer = build_optimizer(shared.recipe, self._parameters, self._corrections)
+        device = self._parameters[0].device
+        self._place = torch.zeros(1, dtype=torch.int64, device=device)
+        self._total = torch.zeros((), dtype=torch.float64, device=device)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._stream = _new_stream(device) if device.type == "cuda" else None
+        self._pool = None if self._stream is None else torch.cuda.graph_pool_handle()
+
+    def train(self, runs: Sequence[ClientRun]) -> Iterator[None]:
+        """Train clients in turn, with a pause after each step."""
+        for run in runs:
+            yield from self._train(run)
+
+    def _train(self, run: ClientRun) -> Iterator[None]:
+        with self.here():
+            self.begin(run)
+        for epoch in range(run.epochs):
+            for number, size in enumerate(run.sizes):
+                with self.here():
+                    if epoch == run.epochs - 1 and number == 0:
+                        self._total.zero_()
+                    self.step(size)
+                yield
+        with self.here(), torch.no_grad():
+            changes = torch._foreach_sub([one.detach() for one in self._sent], list(run.start))
+            torch.cat([one.reshape(-1) for one in changes], out=self._shared.results[run.row])
+            self._shared.losses[run.row].copy_(self._total / sum(run.sizes))
+
+    def here(self) -> AbstractContextManager[Any]:
+        """Return the block in which the lane computes."""
+        return nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
+
+    def wait_for_others(self) -> None:
+        """Begin nothing before what was begun elsewhere is done."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
+    def mark(self) -> torch.cuda.Event | None:
+        """Return the event that all that was begun here is done; None = it is."""
+        return None if self._stream is None else self._stream.record_event()
+
+    def begin(self, run: ClientRun) -> None:
+        """Begin with the start weights of a client."""
+        with torch.no_grad():
+            torch._foreach_copy_(self._sent, list(run.start))
+            for buffer, at_start in zip(self._others, self._others_at_start, strict=True):
+                buffer.copy_(at_start)
+            for mine, given in zip(self._corrections, run.corrections, strict=False):
+                mine.copy_(given)
+            if self._corrections and not run.corrections:
+                torch._foreach_zero_(self._corrections)
+            self._optimizer.restart(self._parameters)
+            self._place.fill_(run.place)
+            self._total.zero_()
+
+    def step(self, size: int) -> None:
+        """Take a step with the next examples, this many."""
+        if size in self._graphs:
+            self._graphs[size].replay()
+        else:
+            self.compute_step(size)
+
+    def compute_step(self, size: int) -> None:
+        """Take a step without a graph."""
+        shared, recipe = self._shared, self._shared.recipe
+        places = self._place + torch.arange(size, device=self._place.device)
+        rows = shared.order.index_select(0, places)
+        inputs = to_channels_first(shared.inputs.index_select(0, rows))
+        labels = shared.labels.index_select(0, rows)
+        logits = self.model(inputs)
+        loss = mean_loss(logits, labels, recipe.loss, recipe.label_smoothing)
+        gradients = torch.autograd.grad(loss, self._parameters)
+        with torch.no_grad():
+            self._optimizer.step(self._parameters, gradients)
+            self._total += loss.detach() * size
+            self._place += size
+
+    def record(self, size: int) -> None:
+        """Record the graph of a step with batches of this size.
+
+        Raises:
+            CannotRepeatError: if the step cannot be recorded.
+            torch.OutOfMemoryError: if it does not fit into memory.
+
+        """
+        if self._stream is None or self._pool is None:
+            return
+        graph = torch.cuda.CUDAGraph()
+        with self.here():
+            # Without the checks of other threads, which may use the GPU meanwhile.
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            try:
+                self.compute_step(size)
+                graph.capture_end()
+            except RuntimeError as error:
+                _end_failed_recording(graph, self._pool, self._stream.device)
+                if isinstance(error, torch.OutOfMemoryError):
+                    raise
+                raise CannotRepeatError(str(error)) from error
+        self._graphs[size] = graph
+
+    def numbers(self) -> list[Tensor]:
+        """Return copies of all tensors that a step changes and that are sent."""
+        with self.here():
+            return [one.detach().clone() for one in self._sent]
+
+    def state_outside(self) -> list[object]:
+        """Return what a step that can be repeated does not change.
+
+        These are the generators of random numbers, numbers of Python, and which tensors there
+        are.
+        """
+        state: list[object] = [bytes(torch.get_rng_state().numpy())]
+        if self._stream is not None:
+            drawn = torch.cuda.get_rng_state(self._stream.device)
+            state.append(bytes(drawn.numpy()))
+        for module in self.model.modules():
+            state += [(key, id(one)) for key, one in module.named_buffers(recurse=False)]
+            state += [
+                (key, one)
+                for key, one in vars(module).items()
+                if isinstance(one, (bool, int, float, str))
+            ]
+        return state
+
+
+def _new_stream(device: torch.device) -> torch.cuda.Stream:
+    made: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _end_failed_recording(
+    graph: torch.cuda.CUDAGraph, pool: tuple[int, int], device: torch.device
+) -> None:
+    """End the recording of a graph after an error, so that the GPU can be used as before."""
+    try:
+        graph.capture_end()
+    except RuntimeError:
+        # torch < 2.12 then still takes memory from the graph's pool.
+        index = torch.cuda.current_device() if device.index is None else device.index
+        try:
+            torch._C._cuda_endAllocateToPool(index, pool)
+        except RuntimeError:
+            return
+
+
+def is_close(one: Tensor, other: Tensor) -> bool:
+    """Return whether tensors differ by rounding alone."""
+    largest = float(other.abs().max()) if other.numel() else 0.0
+    return torch.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * largest, equal_nan=True)
+
+
+@contextmanager
+def no_waiting(device: torch.device) -> Iterator[None]:
+    """Refuse operations that wait for the GPU, as a graph cannot.
+
+    Raises:
+        CannotRepeatError: if there is one.
+
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise CannotRepeatError(str(error)) from error
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
