@@ -11,6 +11,7 @@ from overheard.core.recipe import Recipe
 from overheard.learning.engines.sequential import SequentialTrainer
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.features import features_of_models
+from overheard.learning.initialization import model_at
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import TrainingJob
 from overheard.questions.shift.estimators.model_comparisons import representations_of_models
@@ -106,3 +107,19 @@ def test_single_precision_follows_the_exact_gradient():
     )
     gradient, _ = plain_loop(READING, exact, pool, CLIENTS[2], recipe)
     assert largest_difference(each.delta, gradient) < 1e-6
+
+
+def test_cudnn_is_off_where_it_cannot_differentiate():
+    """It refuses the backward pass of a recurrent layer that is in evaluation."""
+    model, seen = model_at(READING, start_of(READING), "cpu"), list[bool]()
+
+    def look(*_: object) -> None:
+        seen.append(torch.backends.cudnn.enabled)
+
+    model.recurrence.register_forward_pre_hook(look)
+    model.end.register_forward_pre_hook(look)
+    model(pool_of(TEXTS, torch.float64).inputs)
+    with pytest.raises(ValueError, match="3D"):
+        model.recurrence(torch.zeros(1, 2, 3, 4))
+    look()
+    assert seen == [False, True, False, True]

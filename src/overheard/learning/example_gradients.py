@@ -8,7 +8,8 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
-from overheard.learning.layer_gradients import layer_gradients, model_at
+from overheard.learning.initialization import model_at
+from overheard.learning.layer_gradients import layer_gradients
 from overheard.learning.loss import per_example_loss
 from overheard.learning.precision import computing
 from overheard.learning.sent_tensors import trainable_parameters

@@ -1,4 +1,4 @@
-"""Fresh models with seeded weights."""
+"""Fresh models with seeded weights, and models with given ones."""
 
 import torch
 from torch import nn
@@ -7,7 +7,11 @@ from overheard.core.defense import BuildModel
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
-from overheard.learning.sent_tensors import sent_tensors, unsent_tensors
+from overheard.learning.sent_tensors import (
+    load_sent_tensors,
+    sent_tensors,
+    unsent_tensors,
+)
 
 SHARED = Seed(0)
 """The seed of the tensors that are never sent, which every party must build alike."""
@@ -28,6 +32,37 @@ def fresh_model(build_model: BuildModel, seed: Seed) -> nn.Module:
             for name, tensor in kept.items():
                 tensor.copy_(shared[name])
     return model
+
+
+def model_at(
+    build_model: BuildModel, weights: Weights, device: torch.device | str
+) -> nn.Module:
+    """Return the model with these weights and of their dtype, without dropout.
+
+    Its outputs can be differentiated, on a GPU too.
+    """
+    model = fresh_model(build_model, Seed(0)).to(device).eval()
+    model.to(dtype=next(iter(weights.values())).dtype)
+    load_sent_tensors(model, weights)
+    for module in model.modules():
+        if isinstance(module, nn.RNNBase):
+            _leave_cudnn(module)
+    return model
+
+
+def _leave_cudnn(module: nn.RNNBase) -> None:
+    """Let a recurrent layer run without cuDNN, which cannot differentiate it in evaluation."""
+    before = list[bool]()
+
+    def switch_off(*_: object) -> None:
+        before.append(torch.backends.cudnn.enabled)
+        torch.backends.cudnn.enabled = False
+
+    def switch_back(*_: object) -> None:
+        torch.backends.cudnn.enabled = before.pop()
+
+    module.register_forward_pre_hook(switch_off)
+    module.register_forward_hook(switch_back, always_call=True)
 
 
 def model_structure(build_model: BuildModel) -> nn.Module:

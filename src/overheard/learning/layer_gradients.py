@@ -16,13 +16,12 @@ from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
 from overheard.core.messages import Weights
 from overheard.core.recipe import Recipe
-from overheard.core.seeds import Seed
-from overheard.learning.initialization import fresh_model
+from overheard.learning.initialization import model_at
 from overheard.learning.last_layer import DroppedLinear
 from overheard.learning.layer_calls import CallRecorder, LayerCall
 from overheard.learning.loss import per_example_loss
 from overheard.learning.precision import computing
-from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
+from overheard.learning.sent_tensors import trainable_parameters
 
 EXAMPLE_BY_EXAMPLE = (
     nn.Linear,
@@ -269,20 +268,6 @@ def activation_bytes(
 
 def _losses_of(recipe: Recipe) -> ComputeLosses:
     return partial(per_example_loss, loss=recipe.loss, label_smoothing=recipe.label_smoothing)
-
-
-def model_at(build_model: BuildModel, weights: Weights, device: torch.device) -> nn.Module:
-    """Return the model with these weights and of their dtype, without dropout."""
-    model = fresh_model(build_model, Seed(0)).to(device).eval()
-    if device.type != "cpu":
-        for module in model.modules():
-            # cuDNN has no gradients of recurrent layers outside training.
-            if isinstance(module, nn.RNNBase):
-                module.train()
-                module.dropout = 0.0
-    model.to(dtype=next(iter(weights.values())).dtype)
-    load_sent_tensors(model, weights)
-    return model
 
 
 def gradients_and_losses(

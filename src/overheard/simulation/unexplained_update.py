@@ -10,10 +10,9 @@ from torch import Tensor
 from torch.func import functional_call
 
 from overheard.core.messages import Weights
-from overheard.core.seeds import Seed
-from overheard.learning.initialization import fresh_model
+from overheard.learning.initialization import model_at
 from overheard.learning.loss import mean_loss
-from overheard.learning.sent_tensors import load_sent_tensors, trainable_parameters
+from overheard.learning.sent_tensors import trainable_parameters
 from overheard.simulation.probe import Probe, ProbeContext
 
 LARGEST_SIDE = 256
@@ -83,9 +82,7 @@ class UnexplainedUpdate(Probe):
 
 def _class_gradients(context: ProbeContext) -> Iterator[dict[str, Tensor]]:
     """Yield the gradient of each class on the held-out examples, on the CPU."""
-    model = fresh_model(context.build_model, Seed(0)).to(context.device).eval()
-    model.to(dtype=next(iter(context.broadcast.values())).dtype)
-    load_sent_tensors(model, context.broadcast)
+    model = model_at(context.build_model, context.broadcast, context.device)
     weights = {
         name: context.broadcast[name].to(context.device).detach().requires_grad_()
         for name in trainable_parameters(model)
