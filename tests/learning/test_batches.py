@@ -11,7 +11,7 @@ from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.learning import memory
 from overheard.learning.batches import epoch_order
-from overheard.learning.device import choose_device
+from overheard.learning.devices.choice import choose_device
 from overheard.learning.memory import LARGEST_CHUNK, clients_that_fit
 from overheard.learning.training_job import ClientTask, TrainingJob
 from tests.learning.cases import CLIENTS, MLP, RECIPES, SEED, TABLE, pool_of, start_of

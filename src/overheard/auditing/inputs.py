@@ -32,7 +32,7 @@ from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import Schedule
 from overheard.data.reading.folder import data_folder
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
-from overheard.learning.device import DeviceName
+from overheard.learning.devices.choice import DeviceName
 from overheard.learning.train import Engine
 from overheard.plans.plan import Plan, ThreatPlan
 

@@ -16,7 +16,7 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.distortion import distort
 from overheard.federation.local_tensors import SharedPartBuilder, local_names
-from overheard.learning.device import choose_device
+from overheard.learning.devices.choice import choose_device
 from overheard.learning.initialization import fresh_model
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
 

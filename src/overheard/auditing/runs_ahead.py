@@ -22,7 +22,7 @@ from overheard.auditing.progress import Progress
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
 from overheard.core.seeds import Seed
-from overheard.learning.device import choose_device
+from overheard.learning.devices.choice import choose_device
 from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, single_thread
 from overheard.learning.workers import processes

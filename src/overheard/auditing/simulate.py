@@ -36,7 +36,7 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.disk.folder_lock import lock_folder
 from overheard.federation.run import Federation, run
-from overheard.learning.device import choose_device
+from overheard.learning.devices.choice import choose_device
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.registries import questions
 

@@ -14,6 +14,8 @@ from overheard.core.messages import Weights, apply_update
 from overheard.core.seeds import Seed
 from overheard.core.task import TaskKind
 from overheard.learning.architecture import is_plain_mlp
+from overheard.learning.devices.choice import settle_device
+from overheard.learning.devices.training_work import TrainingWork, count_step
 from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.stacked import build_stacked_networks
 from overheard.learning.engines.stacked_networks import StackedNetworks
@@ -41,17 +43,55 @@ def logits_of_models(
     *,
     batch: int = 500,
     device: torch.device | str = "cpu",
+    count: int | None = None,
 ) -> Iterator[Float[Tensor, "examples classes"]]:
     """Yield the logits of each model on the same inputs, in order, on the CPU.
 
     Models are read lazily, a few ahead at most. Convolutions run in channels-last order; plain
     MLPs run several at once.
+
+    Args:
+        build_model: builds the architecture; its weights are not used.
+        models: the weights of each model.
+        inputs: the inputs.
+        batch: most inputs at once.
+        device: where to compute; "auto" = on a GPU if that saves time, else on the CPU.
+        count: the number of models, by which "auto" chooses; None = unknown, if they are not
+            in a sequence: then it is the CPU.
+
     """
+    device = settle_device(
+        str(device), lambda: _describe_reading(build_model, models, inputs, count)
+    )
     laid_out, structure = to_channels_last(inputs.to(device)), model_structure(build_model)
     if is_plain_mlp(structure):
         return _stacked(structure, iter(models), laid_out, batch)
     model = fresh_model(build_model, Seed(0)).to(device).eval()
     return _one_by_one(model, models, laid_out, batch)
+
+
+def _describe_reading(
+    build_model: BuildModel, models: Iterable[Weights], inputs: Tensor, count: int | None
+) -> TrainingWork | None:
+    """Describe the reading of models, to choose the device for it; None = unknown."""
+    if count is None and isinstance(models, Sequence):
+        count = len(models)
+    counts = count_step(build_model, inputs) if count and len(inputs) else None
+    if count is None or counts is None:
+        return None
+    is_mlp = is_plain_mlp(model_structure(build_model))
+    return TrainingWork(
+        counts,
+        clients=count,
+        examples=0.0,
+        steps=0.0,
+        chunk=MODELS_PER_STACK,
+        update_bytes=0.0,
+        is_stacked_on_cpu=is_mlp,
+        is_stacked_on_gpu=is_mlp,
+        in_workers=False,
+        read=float(len(inputs)),
+    )
 
 
 def logits_of_updates(

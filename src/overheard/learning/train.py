@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
@@ -23,6 +23,8 @@ from overheard.learning.architecture import (
     is_recurrent,
     needs_two_examples,
 )
+from overheard.learning.devices.choice import settle_device
+from overheard.learning.devices.training_work import TrainingWork, count_step
 from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.side_by_side import (
@@ -31,8 +33,8 @@ from overheard.learning.engines.side_by_side import (
 )
 from overheard.learning.engines.stacked import StackedTrainer
 from overheard.learning.initialization import fresh_model, model_structure
-from overheard.learning.memory import clients_that_fit
-from overheard.learning.sent_tensors import sent_buffers
+from overheard.learning.memory import LARGEST_CHUNK, clients_that_fit
+from overheard.learning.sent_tensors import sent_buffers, sent_tensors
 from overheard.learning.threads import available_cores
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup, TrainingJob
 from overheard.learning.workers import processes, starter
@@ -75,7 +77,8 @@ def train_cohort(
         engine: the engine that trains them.
         chunk: clients in memory at once; None measures how many fit.
         workers: worker processes; None = one per core.
-        device: where to compute; worker processes compute on the CPU.
+        device: where to compute; worker processes compute on the CPU. "auto" = on a GPU if
+            that saves time, else on the CPU.
 
     Raises:
         PlanError: if the engine cannot train this model on this machine.
@@ -98,9 +101,9 @@ def prepare_workers(
     build_model: BuildModel, engine: Engine, workers: int | None, device: str
 ) -> None:
     """Start workers in the background, if training may use them; see `train_groups`."""
-    target = torch.device(device)
-    if engine not in {"auto", "processes"} or target.type != "cpu":
+    if engine not in {"auto", "processes"} or device != "cpu":
         return
+    target = torch.device(device)
     # The first build is a real one: a model that keeps tensors for its later builds, such as a
     # cached mask, would else keep tensors without data.
     if engine == "auto" and _gains_from_stacking(fresh_model(build_model, Seed(0)), target):
@@ -140,7 +143,8 @@ def train_groups(
             gradients are trained in sequence, whatever it is.
         chunk: clients in memory at once; None measures how many fit.
         workers: worker processes; None = one per core.
-        device: where to compute; worker processes compute on the CPU.
+        device: where to compute; worker processes compute on the CPU. "auto" = on a GPU if
+            that saves time, else on the CPU.
 
     Raises:
         PlanError: if the engine cannot train this model on this machine.
@@ -151,10 +155,8 @@ def train_groups(
         raise ValueError(f"chunk must be 1 or more, got {chunk}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be 1 or more, got {workers}")
-    target, worker_count = (
-        torch.device(device),
-        available_cores() if workers is None else workers,
-    )
+    worker_count = available_cores() if workers is None else workers
+    target = _settled_device(build_model, groups, recipe, device, engine, chunk)
     jobs = [_training_job(build_model, one, recipe, round, target) for one in groups]
     engine = _engine_of_crafted(groups) or engine
     structure = model_structure(build_model)
@@ -199,6 +201,92 @@ def _group_trainer(
     if engine == "auto" and _may_gain_from_processes(structure, device, workers):
         return partial(_train_until_workers_are_ready, workers=workers, chunk=chunk)
     return train_sequentially
+
+
+def _settled_device(
+    build_model: BuildModel,
+    groups: Sequence[TrainingGroup],
+    recipe: Recipe,
+    device: torch.device | str,
+    engine: Engine,
+    chunk: int | None,
+) -> torch.device:
+    """Return the device to train on; the choice of "auto" depends on all groups."""
+    clients = [client for group in groups for client in group.clients]
+    can_choose = clients and engine in {"auto", "stacked"} and not _engine_of_crafted(groups)
+    if str(device) == "auto" and not can_choose:
+        return torch.device("cpu")
+
+    def describe() -> TrainingWork | None:
+        passed = sum(len(one.rows) * one.epochs_in(recipe) for one in clients)
+        steps = sum(one.steps_in(recipe) for one in clients)
+        return describe_training(
+            build_model,
+            groups[0].pool.inputs,
+            recipe,
+            clients=len(clients),
+            examples=passed / len(clients),
+            steps=steps / len(clients),
+            chunk=chunk,
+        )
+
+    return torch.device(settle_device(str(device), describe))
+
+
+def describe_training(
+    build_model: BuildModel,
+    inputs: Tensor,
+    recipe: Recipe,
+    *,
+    clients: int,
+    examples: float,
+    steps: float,
+    chunk: int | None = None,
+    are_jobs: bool = False,
+    read: float = 0.0,
+    times: int = 1,
+) -> TrainingWork | None:
+    """Describe the training of alike clients, to choose the device for it.
+
+    Args:
+        build_model: builds the architecture.
+        inputs: examples such as those they train on, one or more.
+        recipe: how they train.
+        clients: their number.
+        examples: examples that each passes, with their repetitions.
+        steps: steps of each.
+        chunk: clients that a GPU trains at once; None = as many as fit.
+        are_jobs: whether they are trained in jobs, which worker processes share.
+        read: examples whose outputs are computed after the training of each.
+        times: how often such clients are trained.
+
+    Returns:
+        the description; None if the network cannot be run.
+
+    """
+    counts, structure = count_step(build_model, inputs), model_structure(build_model)
+    if counts is None:
+        return None
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    return TrainingWork(
+        counts,
+        clients=clients,
+        examples=examples,
+        steps=steps,
+        chunk=LARGEST_CHUNK["cuda"] if chunk is None else chunk,
+        update_bytes=sum(
+            one.numel() * one.element_size() for one in sent_tensors(structure).values()
+        ),
+        is_stacked_on_cpu=_gains_from_stacking(structure, cpu),
+        is_stacked_on_gpu=_gains_from_stacking(structure, gpu),
+        in_workers=are_jobs
+        or (
+            not _gains_from_stacking(structure, cpu)
+            and _may_gain_from_processes(structure, cpu, workers=2)
+        ),
+        read=read,
+        times=times,
+    )
 
 
 def _engine_of_crafted(groups: Sequence[TrainingGroup]) -> Engine | None:

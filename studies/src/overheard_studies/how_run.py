@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from overheard.findings.number_format import format_number
-from overheard.learning.device import DeviceName, choose_device
+from overheard.learning.devices.choice import DeviceName, choose_device
 from overheard.plans.plan import Plan
 from overheard_studies.setting_description import describe_size
 

@@ -21,7 +21,7 @@ from overheard.core.parties import SERVER, Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
 from overheard.data.partition.data_partition import DataPartition
-from overheard.learning.device import choose_device
+from overheard.learning.devices.choice import choose_device
 from overheard.learning.fitting.share_network import (
     FitSchedule,
 )

@@ -1,0 +1,279 @@
+"""Short measurements of a machine with a GPU, kept in the user's cache folder."""
+
+import json
+import platform
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Final, TypeVar, final
+
+import pooch
+import torch
+from torch import Tensor, nn
+
+from overheard.core.defense import BuildModel
+from overheard.core.errors import AuditError, OutputError
+from overheard.core.examples import Examples
+from overheard.core.recipe import Recipe
+from overheard.core.seeds import Seed
+from overheard.disk.reading import parse_json, read_small_file
+from overheard.disk.writing import write_bytes
+from overheard.learning.devices.machine import (
+    USUAL_CORE,
+    USUAL_GPU,
+    CoreCosts,
+    GpuCosts,
+    Machine,
+)
+from overheard.learning.devices.training_work import StepCounts, count_step
+from overheard.learning.engines.sequential import train_sequentially
+from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
+from overheard.learning.initialization import fresh_model, initial_weights
+from overheard.learning.threads import single_thread
+from overheard.learning.training_job import ClientTask, TrainingGroup, TrainingJob
+
+FORMAT: Final = 1
+"""The version of the measurements; others are measured anew."""
+
+MOST_SECONDS = 1000.0
+"""The largest number that a stored measurement may be."""
+
+WIDTH, SIDE = 128, 16
+"""Channels and pixels per side of the measured convolutions."""
+
+STACKED = 32
+"""Clients in a measured stack."""
+
+COPIED = 2**24
+"""Bytes of a measured copy."""
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+Costs = TypeVar("Costs", CoreCosts, GpuCosts)
+
+
+def machine_with_gpu(cores: int, folder: Path | None = None) -> Machine:
+    """Return the costs of this machine, which has a GPU; measured once, in about two seconds.
+
+    They are kept by the names of the GPU and of the processor, the version of torch and the
+    number of cores, so that later audits on the machine decide alike. A file that is damaged is
+    replaced. If nothing can be written, each process measures for itself.
+
+    Args:
+        cores: number of cores.
+        folder: where they are kept; None = the cache folder of the operating system.
+
+    """
+    kept = Path(pooch.os_cache("overheard")) if folder is None else folder
+    path = kept / _file_name(cores)
+    machine = read_machine(path, cores)
+    if machine is None:
+        machine = measure_machine(cores)
+        with suppress(OutputError):
+            write_machine(path, machine)
+    return machine
+
+
+def _file_name(cores: int) -> str:
+    """Return the name of the file of this machine, without signs that a path may not have."""
+    parts = (torch.cuda.get_device_name(), platform.processor() or platform.machine())
+    text = "-".join((*parts, torch.__version__, str(cores)))
+    return f"speed-{re.sub(r'[^A-Za-z0-9.]+', '-', text)[:150]}.json"
+
+
+def write_machine(path: Path, machine: Machine) -> None:
+    """Keep the costs of a machine.
+
+    Raises:
+        OutputError: if the file cannot be written.
+
+    """
+    content = {"format": FORMAT, **asdict(machine)}
+    write_bytes(path, json.dumps(content, indent=1).encode(), inside=path.parent)
+
+
+def read_machine(path: Path, cores: int) -> Machine | None:
+    """Return the kept costs of a machine; None if the file is missing or not as written.
+
+    Args:
+        path: the file.
+        cores: the cores that it must be about.
+
+    """
+    try:
+        content = parse_json(read_small_file(path, OutputError), str(path), OutputError)
+    except (AuditError, OSError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    core = _read_costs(CoreCosts, content.get("core"))
+    gpu = _read_costs(GpuCosts, content.get("gpu"))
+    if core is None or gpu is None or content.get("cores") != cores:
+        return None
+    return Machine(cores, core, gpu)
+
+
+def _read_costs(kind: type[Costs], content: object) -> Costs | None:
+    names = [one.name for one in fields(kind)]
+    if not isinstance(content, dict) or sorted(content) != sorted(names):
+        return None
+    numbers = [content[name] for name in names]
+    if not all(type(one) is float and isfinite(one) for one in numbers):
+        return None
+    if not all(0 <= one <= MOST_SECONDS for one in numbers):
+        return None
+    return kind(*numbers)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A network whose steps are measured.
+
+    Args:
+        build: builds it.
+        inputs: a batch.
+
+    """
+
+    build: BuildModel
+    inputs: Tensor
+
+    def counts(self, clients: int = 1) -> StepCounts:
+        """Return what a step of this many stacked clients computes on the whole batch."""
+        one = count_step(self.build, self.inputs)
+        if one is None:
+            raise RuntimeError("a network of the measurement cannot be counted")
+        many = clients * len(self.inputs)
+        return StepCounts(
+            one.operations * many, one.bytes * many, one.calls, one.fixed_bytes * clients
+        )
+
+    def job(self, steps: int, device: torch.device) -> TrainingJob:
+        """Return the training of clients for some steps on the whole batch."""
+        pool = Examples(self.inputs, torch.arange(len(self.inputs)) % 2)
+        return TrainingJob(
+            self.build,
+            initial_weights(self.build, Seed(0)),
+            pool,
+            Recipe(rate=0.01, epochs=steps, batch=len(self.inputs)),
+            Seed(0),
+            0,
+            device,
+        )
+
+    def tasks(self, clients: int) -> list[ClientTask]:
+        """Return clients that train on the whole batch."""
+        rows = torch.arange(len(self.inputs))
+        return [ClientTask(f"client/{number}", rows) for number in range(clients)]
+
+
+def _images() -> _Trial:
+    def build() -> nn.Module:
+        layers = list[nn.Module]()
+        for channels in (1, WIDTH, WIDTH):
+            layers += [
+                nn.Conv2d(channels, WIDTH, 3, padding=1),
+                nn.GroupNorm(WIDTH, WIDTH),
+                nn.ReLU(inplace=True),
+                nn.AvgPool2d(2),
+            ]
+        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(WIDTH * (SIDE // 8) ** 2, 2))
+
+    return _Trial(build, torch.zeros(32, 1, SIDE, SIDE))
+
+
+def _table() -> _Trial:
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    return _Trial(build, torch.zeros(32, 8))
+
+
+def _texts() -> _Trial:
+    def build() -> nn.Module:
+        return nn.Sequential(
+            nn.EmbeddingBag(50, 8), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)
+        )
+
+    return _Trial(build, torch.ones(32, 4, dtype=torch.int64))
+
+
+def measure_machine(cores: int) -> Machine:
+    """Measure one core and the GPU of this machine, in about two seconds.
+
+    Args:
+        cores: its number of cores.
+
+    """
+    images, table, texts = _images(), _table(), _texts()
+    with single_thread():
+        call = _step_seconds(partial(_train_one, texts, CPU), 4, 40) / texts.counts().calls
+        step = _step_seconds(partial(_train_one, images, CPU), 1, 4)
+        core = replace(_fitted(USUAL_CORE, images.counts(), step, call), call=call)
+        began = perf_counter()
+        _train_stack(images, 1)
+        started = perf_counter() - began
+        call = _step_seconds(partial(_train_stack, table), 4, 40) / table.counts().calls
+        step = _step_seconds(partial(_train_stack, images), 2, 8)
+        one_step = _seconds(partial(_train_stack, images, 1))
+        _train_one(texts, GPU, 4)
+        single = _step_seconds(partial(_train_one, texts, GPU), 4, 40)
+        gpu = replace(
+            _fitted(USUAL_GPU, images.counts(STACKED), step, call),
+            start=max(0.0, started - one_step),
+            client=max(0.0, one_step - step) / STACKED,
+            stacked_call=call,
+            single_call=single / texts.counts().calls,
+            copied_byte=_copy_seconds(),
+        )
+    return Machine(cores, core, gpu)
+
+
+def _fitted(usual: Costs, counts: StepCounts, seconds: float, call: float) -> Costs:
+    """Return usual costs with operations and bytes as much slower as a measured step was."""
+    expected = counts.operations * usual.operation
+    expected += (counts.bytes + counts.fixed_bytes) * usual.byte
+    factor = max(0.0, seconds - counts.calls * call) / expected
+    return replace(usual, operation=factor * usual.operation, byte=factor * usual.byte)
+
+
+def _train_one(trial: _Trial, device: torch.device, steps: int) -> None:
+    for _ in train_sequentially(trial.job(steps, device), trial.tasks(1)):
+        pass
+
+
+def _train_stack(trial: _Trial, steps: int) -> None:
+    job, tasks = trial.job(steps, GPU), trial.tasks(STACKED)
+    group = TrainingGroup(job.start, job.pool.to(GPU), tasks, job.seed)
+    trainer = StackedTrainer(fresh_model(job.build_model, Seed(0)), job.recipe, 0, GPU)
+    trainer.train([GroupedClient(group, one) for one in tasks])
+
+
+def _step_seconds(train: Callable[[int], None], few: int, more: int) -> float:
+    """Return the seconds of a step, from runs with few and with more steps."""
+    train(few)
+    short, long = (_seconds(partial(train, steps)) for steps in (few, more))
+    return max(1e-7, (long - short) / (more - few))
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    """Return the least seconds of two runs; other processes can only make one longer."""
+    taken = []
+    for _ in range(2):
+        began = perf_counter()
+        run()
+        taken.append(perf_counter() - began)
+    return min(taken)
+
+
+def _copy_seconds() -> float:
+    """Return the seconds to copy a byte from the GPU."""
+    numbers = torch.zeros(COPIED // 4, device=GPU)
+    numbers.cpu()
+    return _seconds(numbers.cpu) / COPIED

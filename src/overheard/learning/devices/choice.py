@@ -1,0 +1,141 @@
+"""The choice of the device that trains: that which takes less time."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, final
+
+import torch
+
+from overheard.core.errors import PlanError
+from overheard.core.main_process import require_main_process
+from overheard.learning.devices.machine import USUAL_CORE, Machine
+from overheard.learning.devices.training_work import TrainingWork
+from overheard.learning.threads import available_cores
+
+DeviceName = Literal["auto", "cpu", "cuda"]
+
+SMALL = 6.0
+"""Seconds on all cores up to which training stays there, so that nothing is measured for it."""
+
+DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+"""Files of the drivers of GPUs under Linux, of which a GPU needs one."""
+
+
+def choose_device(name: DeviceName) -> torch.device:
+    """Return the device of this name; "auto" takes a GPU if there is one.
+
+    Raises:
+        PlanError: if a GPU is requested and there is none.
+
+    """
+    check_device(name)
+    return torch.device("cuda" if name != "cpu" and has_gpu() else "cpu")
+
+
+def check_device(name: str) -> None:
+    """Check that there is a GPU if it is asked for.
+
+    Raises:
+        PlanError: if there is none.
+
+    """
+    if name == "cuda" and not has_gpu():
+        raise PlanError(
+            "device: 'cuda' is requested, but torch finds no GPU; choose 'auto' or 'cpu'"
+        )
+
+
+def has_gpu() -> bool:
+    """Return whether torch can compute on a GPU; it is asked only if there may be one."""
+    return may_have_gpu() and torch.cuda.is_available()
+
+
+def may_have_gpu() -> bool:
+    """Return whether there may be a GPU, without loading its driver."""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return False
+    return os.name != "posix" or any(Path(one).exists() for one in DRIVER_FILES)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What is known of the machine when a worker process starts.
+
+    Args:
+        cores: cores of the main process.
+        is_measured: whether `machine` is known.
+        machine: its costs; None = it has no GPU.
+
+    """
+
+    cores: int
+    is_measured: bool
+    machine: Machine | None
+
+
+_HOST: list[Host] = []
+
+
+def current_host() -> Host:
+    """Return what is known of this machine."""
+    if not _HOST:
+        _HOST[:] = [Host(available_cores(), not may_have_gpu(), None)]
+    return _HOST[0]
+
+
+def use_host(host: Host) -> None:
+    """Decide as the process that knows this of the machine."""
+    _HOST[:] = [host]
+
+
+def settle_device(name: str, describe: Callable[[], TrainingWork | None]) -> str:
+    """Return the device to train on: for "auto" the GPU where it saves time, else "cpu".
+
+    The choice depends on the work and the machine alone: it is the same in each process, and
+    however many workers there are.
+
+    Args:
+        name: the asked device; others than "auto" are returned.
+        describe: describes the work; None = unknown, which stays on the CPU. Not called
+            without a GPU.
+
+    Raises:
+        LeftToMainProcess: if the GPU is to be used in a worker process.
+
+    """
+    device = name if name != "auto" else "cuda" if _gains_from_gpu(describe) else "cpu"
+    if device == "cuda":
+        require_main_process()
+    return device
+
+
+def _gains_from_gpu(describe: Callable[[], TrainingWork | None]) -> bool:
+    host = current_host()
+    if host.is_measured and host.machine is None:
+        return False
+    work = describe()
+    if work is None or not is_large(work, host.cores):
+        return False
+    if not host.is_measured:
+        require_main_process()
+        host = Host(host.cores, is_measured=True, machine=measured_machine(host.cores))
+        use_host(host)
+    return host.machine is not None and host.machine.gains_from_gpu(work)
+
+
+def is_large(work: TrainingWork, cores: int) -> bool:
+    """Return whether a piece of training takes long enough to ask what a GPU saves."""
+    return work.times * USUAL_CORE.seconds(work, cores) > SMALL
+
+
+def measured_machine(cores: int) -> Machine | None:
+    """Return the costs of this machine, stored or measured now; None = it has no GPU."""
+    if not torch.cuda.is_available():
+        return None
+    # Only here, as it loads libraries that most commands do not need.
+    from overheard.learning.devices.calibration import machine_with_gpu
+
+    return machine_with_gpu(cores)
