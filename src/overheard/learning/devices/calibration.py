@@ -31,8 +31,9 @@ from overheard.learning.devices.machine import (
     Machine,
 )
 from overheard.learning.devices.training_work import StepCounts, count_step
+from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
-from overheard.learning.engines.stacked import GroupedClient, StackedTrainer
+from overheard.learning.engines.stacked import StackedTrainer
 from overheard.learning.initialization import fresh_model, initial_weights
 from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientTask, TrainingGroup, TrainingJob
