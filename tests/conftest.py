@@ -1,10 +1,12 @@
 """Fixtures: hand-made audits for tests of reports, and partitions that are drawn anew once."""
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+import torch
 
 from overheard.auditing import inputs
 from overheard.core.custom_code.reference import references_of
@@ -14,6 +16,10 @@ from overheard.data.partition.first_round import SplitSettings
 from tests.runs.audits import rich, small
 
 __all__ = ["redrawn_once", "rich", "small"]
+
+if not torch.cuda.is_available():
+    # Kernels of Triton run in its interpreter, which it reads when it is imported.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.hookimpl(wrapper=True)
