@@ -20,7 +20,7 @@ from torch.optim import optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from overheard.core.seeds import Seed
+from overheard.learning.engines.cpu_draws import DRAW_ONLY_FOR_DROPOUT
 
 DEVICE = torch.device("meta")
 """The device."""
@@ -123,38 +123,19 @@ class DeviceTensor(torch.Tensor):
 class _Device(TorchDispatchMode):
     """Intercepts operations that create tensors on the device."""
 
-    generators: tuple[torch.Generator, ...] = ()
-    """All generators of random numbers on the device, kept so that no other has the address."""
-
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        given = kwargs.get("generator")
-        if given is not None:
-            lands_there = _lands_there(tree_leaves(args), kwargs)
-            is_there = any(one._cdata == given._cdata for one in self.generators)
-            if is_there != lands_there:
-                raise MixedDevicesError(f"{function}: the generator is of another device")
-        return _run(function, args, kwargs)
+        return _run(function, args, kwargs or {})
 
 
 @contextmanager
 def pretended_device() -> Iterator[torch.device]:
     """Return a device which exists until the block ends."""
-    make_generator, mode = Seed.generator, _Device()
-
-    def generator(seed: Seed, device: torch.device | str = "cpu") -> torch.Generator:
-        if torch.device(device) != DEVICE:
-            return make_generator(seed, device)
-        made = make_generator(seed)
-        mode.generators += (made,)
-        return made
-
     # torch makes no views of such tensors in inference mode, which differs in speed alone.
     no_gradients = patch.object(torch, "inference_mode", torch.no_grad)
     fused = patch.object(
         optimizer, "_get_fused_kernels_supported_devices", lambda: [DEVICE.type, "cpu"]
     )
-    with patch.object(Seed, "generator", generator), no_gradients, fused, mode:
+    with no_gradients, fused, _Device():
         yield DEVICE
 
 
@@ -165,6 +146,8 @@ def _run(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any
     lands_there = _lands_there(leaves, kwargs)
     if function not in COPIES:
         _check_tensors(function, args, leaves)
+    if lands_there and torch.Tag.nondeterministic_seeded in function.tags:
+        _check_draws(function)
     result = function(*tree_map(_held, args), **tree_map(_held, kwargs))
     if not lands_there or function is aten._local_scalar_dense.default:
         return result
@@ -205,6 +188,17 @@ def _check_tensors(function: Callable[..., Any], args: Any, leaves: list[Any]) -
             f"{function}: tensors of these shapes are on the CPU, and others are not: "
             f"{[tuple(one.shape) for one in on_cpu]}"
         )
+
+
+def _check_draws(function: Callable[..., Any]) -> None:
+    """Refuse random numbers of the device, as generators of GPUs give other numbers.
+
+    Raises:
+        MixedDevicesError: if the operation draws.
+
+    """
+    if function._schema.name.removeprefix("aten::") not in DRAW_ONLY_FOR_DROPOUT:
+        raise MixedDevicesError(f"{function}: numbers are drawn on the device")
 
 
 def _is_list(place: Any) -> bool:

@@ -7,6 +7,7 @@ from threading import Event, Thread
 import pytest
 import torch
 
+from overheard.core.recipe import Precision
 from overheard.learning import precision
 from overheard.learning.precision import computing
 
@@ -83,10 +84,39 @@ def test_a_general_setting_of_the_process_stays_in_force() -> None:
 
 
 @needs_new
+@pytest.mark.parametrize("rounded", ["float32", "tf32"])
+def test_old_and_new_settings_agree_within_a_block(rounded: Precision) -> None:
+    """Torch fails where they differ, as when a network of a user switches cuDNN off."""
+    with computing(rounded):
+        with torch.backends.cudnn.flags(enabled=False):
+            pass
+        assert torch.backends.cuda.matmul.allow_tf32 == (rounded == "tf32")
+
+
+@needs_new
+def test_settings_that_torch_refuses_to_mix_are_found_again() -> None:
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    cudnn.conv.fp32_precision = "ieee"
+    torch.set_float32_matmul_precision("medium")
+    matmul.fp32_precision = "none"
+    try:
+        with computing("tf32"):
+            assert all(of_gpu())
+        assert of_gpu() == [False, True, False]
+        with pytest.raises(RuntimeError, match="different"):
+            cudnn.allow_tf32  # noqa: B018
+        matmul.fp32_precision = "tf32"
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        cudnn.allow_tf32 = True
+        torch.set_float32_matmul_precision("highest")
+
+
+@needs_new
 def test_settings_of_older_versions_of_torch_are_changed_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(precision, "_HAS_NEW_SETTINGS", False)
+    monkeypatch.setattr(precision, "_ARE_BY_PRODUCT", False)
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision, matmul.fp32_precision
     with computing("float32"):

@@ -29,9 +29,12 @@ class Seed:
         digest = blake2b(repr((self.value, path)).encode(), digest_size=8).digest()
         return Seed(int.from_bytes(digest, "big") >> 1)
 
-    def generator(self, device: torch.device | str = "cpu") -> torch.Generator:
-        """Return a torch generator with this seed."""
-        return torch.Generator(device).manual_seed(self.value)
+    def generator(self) -> torch.Generator:
+        """Return a torch generator with this seed, of the CPU.
+
+        Generators of GPUs give other numbers. So all numbers are drawn on the CPU, and copied.
+        """
+        return torch.Generator().manual_seed(self.value)
 
     def numpy(self) -> np.random.Generator:
         """Return a numpy generator with this seed."""

@@ -11,5 +11,5 @@ def draw_gaussian(
     part: Float[Tensor, "*shape"], name: str, context: DefenseContext
 ) -> Float[Tensor, "*shape"]:
     """Draw standard Gaussian noise like a tensor; each name has its own seed."""
-    generator = context.seed.child(name).generator(part.device)
-    return torch.randn(part.shape, generator=generator, dtype=part.dtype, device=part.device)
+    generator = context.seed.child(name).generator()
+    return torch.randn(part.shape, generator=generator, dtype=part.dtype).to(part.device)

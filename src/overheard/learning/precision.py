@@ -1,7 +1,10 @@
 """The precision of products on a GPU."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 
 import torch
@@ -9,26 +12,28 @@ import torch
 from overheard.core.recipe import Precision, Recipe
 
 # Typed as object, as torch does not name the types of these places.
-_GPU_PLACES: tuple[object, ...] = (
-    getattr(torch.backends.cudnn, "conv", None),
-    getattr(torch.backends.cudnn, "rnn", None),
-    torch.backends.cuda.matmul,
-)
-_CPU_PLACES: tuple[object, ...] = tuple(
-    getattr(torch.backends.mkldnn, product, None) for product in ("conv", "rnn", "matmul")
+_PLACES: tuple[object, ...] = tuple(
+    getattr(backend, product, None)
+    for backend, products in (
+        (torch.backends.cudnn, ("conv", "rnn")),
+        (torch.backends.cuda, ("matmul",)),
+        (torch.backends.mkldnn, ("conv", "rnn", "matmul")),
+    )
+    for product in products
 )
 _GENERAL_PLACES: tuple[object, ...] = (torch.backends, torch.backends.cudnn)
-_OLD_PLACES: tuple[object, ...] = (torch.backends.cudnn, torch.backends.cuda.matmul)
+_NAME = "fp32_precision"
+_OF_GPU = 3
+"""Number of the first of `_PLACES` that are about a GPU."""
 
-_NEW, _OLD = "fp32_precision", "allow_tf32"
-_HAS_NEW_SETTINGS = all(hasattr(one, _NEW) for one in _GPU_PLACES + _CPU_PLACES)
-"""Whether this is torch 2.9 or later, where reading old settings beside new ones fails."""
+_ARE_BY_PRODUCT = all(hasattr(one, _NAME) for one in _PLACES)
+"""Whether this is torch 2.9 or later, which has a setting for each kind of product."""
 
 _lock = Lock()
 _running = dict[object, Precision]()
 """The precision of each block that is running, in the order in which they began."""
 
-_before = list[object]()
+_before = list["_Settings"]()
 """Torch's settings before the first of these blocks."""
 
 
@@ -49,19 +54,24 @@ def computing(precision: Precision) -> Iterator[None]:
     """
     block = object()
     with _lock:
-        if not _running:
-            _before[:] = _read_settings()
+        last = next(reversed(_running.values()), None)
+        if last is None:
+            _hear_advice()
+            _before[:] = [_Settings.read()]
         _running[block] = precision
-        _write_settings(_settings_of(precision))
+        if last != precision:
+            _Settings.of(precision).write()
     try:
-        with _autocast() if precision == "bf16" else nullcontext():
+        with _autocast(precision):
             yield
     finally:
         with _lock:
+            in_force = next(reversed(_running.values()))
             del _running[block]
             # Blocks of several threads need not end in the order in which they began.
             last = next(reversed(_running.values()), None)
-            _write_settings(_before if last is None else _settings_of(last))
+            if last != in_force:
+                (_before[0] if last is None else _Settings.of(last)).write()
 
 
 def step_precision(recipe: Recipe) -> Precision:
@@ -74,41 +84,76 @@ def step_precision(recipe: Recipe) -> Precision:
     return "tf32" if is_private and recipe.precision == "bf16" else recipe.precision
 
 
-def _autocast() -> AbstractContextManager[None]:
-    """Round the factors of layers on a GPU to bfloat16; nothing without a GPU."""
-    if not torch.cuda.is_available():
+def _autocast(precision: Precision) -> AbstractContextManager[None]:
+    """Let layers on a GPU round their factors to bfloat16, or not; nothing without a GPU."""
+    is_rounded = precision == "bf16" and torch.cuda.is_available()
+    if not is_rounded and not torch.is_autocast_enabled("cuda"):
         return nullcontext()
     # Rounded weights are not kept, as steps change the weights in place.
-    return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)
+    return torch.autocast("cuda", torch.bfloat16, enabled=is_rounded, cache_enabled=False)
 
 
-def _settings_of(precision: Precision) -> list[object]:
-    """Return torch's settings for a precision, in the order of `_read_settings`."""
-    is_rounded = precision != "float32"
-    if not _HAS_NEW_SETTINGS:
-        return [is_rounded for _ in _OLD_PLACES]
-    of_gpu = "tf32" if is_rounded else "ieee"
-    return [*(of_gpu for _ in _GPU_PLACES), *("ieee" for _ in _CPU_PLACES)]
+@cache
+def _hear_advice() -> None:
+    """Let torch give its advice to users of the older settings, which it gives once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _Settings.read().write()
 
 
-def _read_settings() -> list[object]:
-    """Return torch's settings; "none" = torch takes a more general one, which is left alone."""
-    if not _HAS_NEW_SETTINGS:
-        return [getattr(one, _OLD) for one in _OLD_PLACES]
-    general = []
-    for one in _GENERAL_PLACES:  # the most general one first, so that none shows through
-        general.append(getattr(one, _NEW))
-        setattr(one, _NEW, "none")
-    found = [getattr(one, _NEW) for one in _GPU_PLACES + _CPU_PLACES]
-    for one, setting in zip(_GENERAL_PLACES, general, strict=True):
-        setattr(one, _NEW, setting)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """Torch's settings of precision.
 
+    Before torch 2.9 there were the first two alone. They remain, and reading them fails if they
+    differ from the new ones, so both are kept alike.
 
-def _write_settings(settings: list[object]) -> None:
-    if _HAS_NEW_SETTINGS:
-        for place, setting in zip(_GPU_PLACES + _CPU_PLACES, settings, strict=True):
-            setattr(place, _NEW, setting)
-    else:
-        for place, setting in zip(_OLD_PLACES, settings, strict=True):
-            setattr(place, _OLD, setting)
+    Args:
+        convolutions: whether cuDNN rounds to TF32.
+        matmul: the precision of matrix products: "highest", "high" or "medium".
+        by_product: "ieee", "tf32", or "none" where torch takes a more general setting, in the
+            order of `_PLACES`; () before torch 2.9.
+
+    """
+
+    convolutions: bool
+    matmul: str
+    by_product: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, precision: Precision) -> "_Settings":
+        """Return the settings for a precision; a CPU never rounds."""
+        is_rounded = precision != "float32"
+        each = ["tf32" if is_rounded and place < _OF_GPU else "ieee" for place in range(6)]
+        return cls(
+            is_rounded,
+            "high" if is_rounded else "highest",
+            tuple(each) if _ARE_BY_PRODUCT else (),
+        )
+
+    @classmethod
+    def read(cls) -> "_Settings":
+        """Return the settings in force; those by product are changed where there are any."""
+        found = list[str]()
+        if _ARE_BY_PRODUCT:
+            general = list[object]()
+            for one in _GENERAL_PLACES:  # the most general one first, so that none shows
+                general.append(getattr(one, _NAME))
+                setattr(one, _NAME, "none")
+            found += [getattr(one, _NAME) for one in _PLACES]
+            for one, setting in zip(_GENERAL_PLACES, general, strict=True):
+                setattr(one, _NAME, setting)
+            for one in _PLACES:
+                setattr(one, _NAME, "ieee")
+        try:
+            convolutions = torch.backends.cudnn.allow_tf32
+        except RuntimeError:  # It differs from "ieee".
+            convolutions = True
+        return cls(convolutions, torch.get_float32_matmul_precision(), tuple(found))
+
+    def write(self) -> None:
+        """Put the settings into force."""
+        torch.backends.cudnn.allow_tf32 = self.convolutions
+        torch.set_float32_matmul_precision(self.matmul)
+        for one, setting in zip(_PLACES, self.by_product, strict=False):
+            setattr(one, _NAME, setting)

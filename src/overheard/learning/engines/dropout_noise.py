@@ -22,7 +22,7 @@ class DropoutNoise:
     """
 
     def __init__(self, seeds: Sequence[Seed]) -> None:
-        self._generators = [torch.Generator().manual_seed(seed.value) for seed in seeds]
+        self._generators = [seed.generator() for seed in seeds]
         self._sizes: Sequence[int] = ()
 
     def start_step(self, sizes: Sequence[int]) -> None:
@@ -32,12 +32,12 @@ class DropoutNoise:
     def draw(
         self, like: Float[Tensor, "clients examples units"], rate: float
     ) -> Float[Tensor, "clients examples units"]:
-        """Draw a factor for each number: 0 at this rate, else 1 / (1 - rate).
+        """Draw a factor for each number, on the CPU: 0 at this rate, else 1 / (1 - rate).
 
         Examples that pad a batch have the factor 0.
         """
-        factors = torch.zeros_like(like)
+        factors = torch.zeros(like.shape, dtype=like.dtype)
         # Clients may be fewer than at the start: the last ones are dropped once they are done.
         for size, generator, own in zip(self._sizes, self._generators, factors, strict=False):
             own[:size].bernoulli_(1 - rate, generator=generator)
-        return factors.div_(1 - rate)
+        return factors.div_(1 - rate).to(like.device)

@@ -39,23 +39,21 @@ def add_noise(
         sums: by parameter.
         private: clip, noise and batches.
         examples: number of the client's examples.
-        generator: draws the noise, for all parameters in order.
+        generator: draws the noise, for all parameters in order, on the CPU.
 
     """
     divisor = examples / private.batches
     if private.noise_multiplier:
         deviation = private.noise_multiplier * private.clip
         for one in sums:
-            draw = torch.randn(
-                one.shape, generator=generator, dtype=one.dtype, device=one.device
-            )
-            one.add_(draw, alpha=deviation)
+            draw = torch.randn(one.shape, generator=generator, dtype=one.dtype)
+            one.add_(draw.to(one.device), alpha=deviation)
     torch._foreach_div_(list(sums), divisor)
 
 
-def noise_generator(seed: Seed, round: int, name: str, device: torch.device) -> torch.Generator:
+def noise_generator(seed: Seed, round: int, name: str) -> torch.Generator:
     """Return the generator of a client's noise in a round, the same for all engines."""
-    return seed.child("gradient noise", round, name).generator(device)
+    return seed.child("gradient noise", round, name).generator()
 
 
 def example_slices(examples: int, bytes_each: int) -> Iterator[slice]:

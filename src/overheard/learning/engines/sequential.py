@@ -1,6 +1,7 @@
 """Training of one client at a time: the reference, and fastest for convolutions on a core."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, final
 
 import torch
@@ -13,6 +14,7 @@ from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import needs_two_examples
 from overheard.learning.batches import epoch_batches
+from overheard.learning.engines.cpu_draws import drawing_on_cpu, draws_numbers
 from overheard.learning.engines.instance_norm_block import use_instance_norm_blocks
 from overheard.learning.engines.private_gradients import (
     ClippedGradients,
@@ -137,6 +139,7 @@ class SequentialTrainer:
         self._others = list(others.values())
         self._others_at_start = [one.clone() for one in self._others]
         self._smallest_batch = 2 if needs_two_examples(model) else 1
+        self._draws = job.device.type != "cpu" and self._draws_numbers()
 
     def train(self, client: ClientTask) -> ClientResult:
         """Train one client."""
@@ -146,6 +149,7 @@ class SequentialTrainer:
             single_thread(),
             computing(step_precision(job.recipe)),
             seeded(dropout_seed, job.device),
+            drawing_on_cpu(self._model) if self._draws else nullcontext(),
         ):
             with torch.no_grad():
                 torch._foreach_copy_(list(self._sent.values()), self._start)
@@ -169,7 +173,7 @@ class SequentialTrainer:
             else [client.correction[name].to(self._job.device) for name in self._trained_names]
         )
         optimizer = build_optimizer(recipe, self._parameters, corrections)
-        noise = noise_generator(self._job.seed, self._job.round, client.name, self._job.device)
+        noise = noise_generator(self._job.seed, self._job.round, client.name)
         total = torch.zeros((), dtype=torch.float64, device=labels.device)
         for epoch in range(client.epochs_in(recipe)):
             total.zero_()
@@ -194,6 +198,12 @@ class SequentialTrainer:
                     optimizer.step(self._parameters, gradients)
                 total += loss
         return float(total) / len(labels)
+
+    def _draws_numbers(self) -> bool:
+        """Return whether the network draws random numbers while it trains."""
+        tried = to_channels_last(self._job.pool.inputs[: self._smallest_batch])
+        inputs = to_channels_first(tried.to(self._job.device))
+        return draws_numbers(self._model, inputs)
 
     def _with_crafted(
         self, gradients: Tensors, crafted: Weights, share: float, batch: int

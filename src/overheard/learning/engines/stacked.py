@@ -142,8 +142,7 @@ class StackedTrainer:
                 ]
             )
         noise = [
-            noise_generator(one.group.seed, self._round, one.client.name, self._device)
-            for one in clients
+            noise_generator(one.group.seed, self._round, one.client.name) for one in clients
         ]
         return ClientDraws(dropout, noise, [len(one.client.rows) for one in clients])
 
