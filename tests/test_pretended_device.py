@@ -55,13 +55,14 @@ def test_copies_and_single_numbers_are_computed(name: str) -> None:
     assert computed.equal(ALLOWED[name](*matrices("cpu")))
 
 
-def test_numbers_are_drawn_by_a_generator_of_the_device() -> None:
+def test_no_numbers_are_drawn_on_the_device() -> None:
+    """A GPU refuses the generator of a CPU, and its own gives other numbers."""
     with pretended_device() as device:
-        drawn = torch.rand(2, generator=Seed(0).generator(device), device=device)
-        with pytest.raises(MixedDevicesError, match="generator"):
+        with pytest.raises(MixedDevicesError, match="drawn on the device"):
             torch.rand(2, generator=Seed(0).generator(), device=device)
-        with pytest.raises(MixedDevicesError, match="generator"):
-            torch.rand(2, generator=Seed(0).generator(device))
+        with pytest.raises(MixedDevicesError, match="drawn on the device"):
+            torch.ones(2, device=device).bernoulli_(0.5)
+        drawn = torch.rand(2, generator=Seed(0).generator()).to(device)
     assert drawn.cpu().equal(torch.rand(2, generator=Seed(0).generator()))
 
 
