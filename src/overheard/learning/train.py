@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import ceil
 from time import perf_counter
 from typing import Literal
 
@@ -31,7 +32,7 @@ from overheard.learning.engines.side_by_side import (
     can_train_side_by_side,
     train_side_by_side,
 )
-from overheard.learning.engines.stacked import StackedTrainer
+from overheard.learning.engines.stacked import StackedTrainer, train_in_chunks
 from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.memory import LARGEST_CHUNK, clients_that_fit
 from overheard.learning.sent_tensors import sent_buffers, sent_tensors
@@ -173,7 +174,8 @@ def train_groups(
         size = chunk or _chunk_that_fits(model, jobs, groups)
         if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
             model.to(dtype=next(iter(jobs[0].start.values())).dtype)
-        return _train_in_chunks(StackedTrainer(model, recipe, round, target), groups, size)
+        clients = [GroupedClient(one, client) for one in groups for client in one.clients]
+        return train_in_chunks(StackedTrainer(model, recipe, round, target), clients, size)
     if engine == "processes" and target.type != "cpu":
         raise PlanError(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
@@ -352,7 +354,13 @@ def _chunk_that_fits(
 ) -> int:
     """Return how many clients to stack; all jobs have start weights of one size."""
     clients = [client for group in groups for client in group.clients]
-    return clients_that_fit(model, jobs[0], clients) if clients else 1
+    if not clients:
+        return 1
+    size = clients_that_fit(model, jobs[0], clients)
+    if jobs[0].device.type == "cpu":
+        return size
+    # Chunks of one size, as a GPU records the steps of the first for all of them.
+    return ceil(len(clients) / ceil(len(clients) / size))
 
 
 def _train_groups_in_turn(
@@ -408,14 +416,6 @@ def _may_gain_from_processes(model: nn.Module, device: torch.device, workers: in
         and processes.are_supported()
         and (is_recurrent(model) or not has_embedding(model))
     )
-
-
-def _train_in_chunks(
-    trainer: StackedTrainer, groups: Sequence[TrainingGroup], chunk: int
-) -> Iterator[ClientResult]:
-    clients = [GroupedClient(group, client) for group in groups for client in group.clients]
-    for begin in range(0, len(clients), chunk):
-        yield from trainer.train(clients[begin : begin + chunk])
 
 
 def _train_in_processes(

@@ -1,11 +1,13 @@
 """Training of many clients at once, with their weights stacked along a first axis."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
+from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.recipe import LossName, Recipe
 from overheard.learning.architecture import has_dropout, is_mlp_with_dropout
@@ -180,3 +182,46 @@ class StackedTrainer:
         """Return the start weights of a group on the device."""
         check_start_weights(group.start, self._model)
         return [group.start[name].to(self._device) for name in self._names]
+
+
+def train_in_chunks(
+    trainer: StackedTrainer, clients: Sequence[GroupedClient], size: int
+) -> Iterator[ClientResult]:
+    """Train `size` clients at a time, fewer once a GPU's memory is full, in input order.
+
+    Raises:
+        PlanError: if one client does not fit into the memory of the GPU.
+
+    """
+    begin, was_told = 0, False
+    while begin < len(clients):
+        chunk = clients[begin : begin + size]
+        results = _train_if_it_fits(trainer, chunk)
+        if results is not None:
+            yield from results
+            begin += len(chunk)
+            continue
+        trainer.release()
+        size = (len(chunk) + 1) // 2
+        if not was_told:
+            warnings.warn(
+                f"{len(chunk)} clients at once do not fit into the memory of the GPU: fewer "
+                "are trained at once, which changes no result but takes longer",
+                stacklevel=2,
+            )
+            was_told = True
+
+
+def _train_if_it_fits(
+    trainer: StackedTrainer, chunk: Sequence[GroupedClient]
+) -> list[ClientResult] | None:
+    """Return the results, or None if several clients exceed the memory of the GPU."""
+    try:
+        return trainer.train(chunk)
+    except torch.OutOfMemoryError as error:
+        if len(chunk) == 1:
+            raise PlanError(
+                f"{chunk[0].client.name} does not fit into the memory of the GPU: set "
+                "training.batch to a smaller number, or device to 'cpu'"
+            ) from error
+    return None

@@ -1,0 +1,64 @@
+"""Stacked clients that exceed a GPU's memory train in smaller groups."""
+
+from collections.abc import Sequence
+from unittest.mock import patch
+
+import pytest
+import torch
+
+from overheard.core.errors import PlanError
+from overheard.learning.engines.stacked_mlp import StackedMlp
+from overheard.learning.train import train_cohort
+from overheard.learning.training_job import ClientResult
+from tests.learning.cases import CLIENTS, MLP, RECIPES, SEED, TABLE, pool_of, start_of
+
+
+class _Memory:
+    """A memory that holds the weights of some clients, and notes how many there were."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.seen: list[int] = []
+        self._write = StackedMlp.write_gradients
+
+    def write_gradients(self, networks: StackedMlp, *given: object, **named: object) -> object:
+        gradients = given[0]
+        assert isinstance(gradients, Sequence)
+        clients = len(gradients[0])
+        if not self.seen or self.seen[-1] != clients:
+            self.seen.append(clients)
+        if clients > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self._write(networks, *given, **named)  # type: ignore[arg-type]
+
+
+def train(most: int) -> tuple[list[ClientResult], list[int]]:
+    memory = _Memory(most)
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+
+    def write(networks: StackedMlp, *given: object, **named: object) -> object:
+        return memory.write_gradients(networks, *given, **named)
+
+    with patch.object(StackedMlp, "write_gradients", write):
+        clients = [*CLIENTS[:1]] * 7
+        results = train_cohort(MLP, start, pool, clients, RECIPES["sgd"], seed=SEED, round=0)
+        return list(results), memory.seen
+
+
+def test_fewer_clients_are_trained_at_once_and_that_is_said_once() -> None:
+    whole, _ = train(most=7)
+    with pytest.warns(UserWarning, match="7 clients at once do not fit") as told:
+        parts, seen = train(most=2)
+    assert len(told) == 1
+    # The size that fits stays.
+    assert seen == [7, 4, 2, 1]
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one.delta, other.delta)
+
+
+def test_a_client_that_does_not_fit_is_refused() -> None:
+    with (
+        pytest.warns(UserWarning, match="fit"),
+        pytest.raises(PlanError, match=r"batch.*'cpu'"),
+    ):
+        train(most=0)
