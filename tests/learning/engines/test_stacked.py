@@ -1,16 +1,29 @@
-"""Stacked clients that exceed a GPU's memory train in smaller groups."""
+"""What stacked clients do on a GPU alone: larger shapes, memory used again, smaller groups."""
 
 from collections.abc import Sequence
+from functools import partial
 from unittest.mock import patch
 
 import pytest
 import torch
 
 from overheard.core.errors import PlanError
+from overheard.learning.engines import stacked, stacked_steps
 from overheard.learning.engines.stacked_mlp import StackedMlp
+from overheard.learning.engines.stacked_steps import StackedSteps
 from overheard.learning.train import train_cohort
-from overheard.learning.training_job import ClientResult
-from tests.learning.cases import CLIENTS, MLP, RECIPES, SEED, TABLE, pool_of, start_of
+from overheard.learning.training_job import ClientResult, ClientTask
+from tests.learning.cases import (
+    CLIENTS,
+    MLP,
+    RECIPES,
+    SEED,
+    TABLE,
+    largest_difference,
+    pool_of,
+    start_of,
+)
+from tests.pretended_device import pretended_device
 
 
 class _Memory:
@@ -30,6 +43,34 @@ class _Memory:
         if clients > self.most:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return self._write(networks, *given, **named)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [stacked.POOL_SHARE, 0.0], ids=["near", "far"])
+@pytest.mark.parametrize("recipe", ["sgd", "momentum", "adam", "adadelta", "proximal"])
+def test_clients_that_are_done_keep_their_weights_while_others_train(
+    recipe: str, share: float
+) -> None:
+    # Both stacks of two clients have one shape, so the second one gets the memory of the first.
+    # A client that is done takes all steps of the other one, and a batch of three is filled up.
+    start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
+    sizes = (11, 3, 3, 11)
+    correction = {name: torch.full_like(weight, 0.01) for name, weight in start.items()}
+    clients = [
+        ClientTask(f"client/{n}", torch.arange(size), correction=correction)
+        for n, size in enumerate(sizes)
+    ]
+    train = partial(
+        train_cohort, MLP, start, pool, clients, RECIPES[recipe], seed=SEED, round=0
+    )
+    loads = patch.object(StackedSteps, "load", autospec=True, side_effect=StackedSteps.load)
+    levels = patch.object(stacked_steps, "LEVELS", 1)
+    pool_share = patch.object(stacked, "POOL_SHARE", share)
+    with pretended_device() as device, levels, pool_share, loads as load:
+        there = list(train(device=device, engine="stacked", chunk=2))
+    assert load.call_count == 1
+    for one, other in zip(there, train(engine="sequential"), strict=True):
+        assert largest_difference(one.delta, other.delta) < 1e-12
+        assert one.loss == pytest.approx(other.loss, abs=1e-12)
 
 
 def train(most: int) -> tuple[list[ClientResult], list[int]]:

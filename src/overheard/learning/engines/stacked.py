@@ -81,7 +81,7 @@ class StackedTrainer:
                 steps = self._load(ranked, starts)
                 losses = steps.run(self._draws(ranked))
             # Copies of large tables from a GPU are divided by several threads.
-            changes = self._reader.read(steps.stack, starts)
+            changes = self._reader.read(steps.trained, starts)
         means = losses.tolist()
         results: dict[int, ClientResult] = {}
         for rank, index in enumerate(order):

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import final
 
 import torch
@@ -26,6 +27,10 @@ long as a step that is not."""
 FULL_SHARE = 0.75
 """Share of a full batch from which a GPU computes on a whole one, so that the last batches of
 epochs need no graph of their own. The examples that fill it have weight 0."""
+
+LEVELS = 8
+"""Into how many parts a stack is divided; a part is left out once all of its clients have ended
+their training, as a graph for each number of clients would take long to record."""
 
 
 @final
@@ -75,6 +80,7 @@ class StackedSteps:
         schedule: BatchSchedule,
     ) -> None:
         self.stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
+        self.trained = self.stack
         self._networks, self._recipe, self._pool = networks, recipe, pool
         self._device = self.stack[0].device
         self._gradients = [torch.empty_like(weight) for weight in self.stack]
@@ -130,35 +136,56 @@ class StackedSteps:
 
     def run(self, draws: ClientDraws) -> Float[Tensor, " clients"]:
         """Take all steps; return the mean loss of each client's last epoch."""
-        shapes = list(zip(self._schedule.active, self._widths(), strict=True))
-        coming = Counter(shapes)
         can_repeat = (
-            self._device.type == "cuda"
+            self._device.type != "cpu"
             and draws.dropout is None
             and self._recipe.private_steps is None
         )
-        for number, (active, width) in enumerate(shapes):
-            self._keep_first(active)
+        training = self._schedule.active
+        computed, widths = self._shapes() if can_repeat else (training, self._schedule.widths)
+        outlives = any(one < other for one, other in zip(training, computed, strict=True))
+        self.trained = [torch.empty_like(one) for one in self.stack] if outlives else self.stack
+        coming = Counter(zip(computed, widths, strict=True))
+        before = len(self._losses)
+        for number, shape in enumerate(zip(computed, widths, strict=True)):
+            active, width = training[number], shape[1]
+            if outlives and active < before:
+                self._save(active, before)
+                before = active
+            self._keep_first(shape[0])
             if draws.dropout is not None:
                 sizes = (self._schedule.weights[number, :active] > 0).sum(1).tolist()
                 draws.dropout.start_step(sizes)
             if self._batch is not None:
-                self._send(self._batch, self._schedule.rows[number, :active, :width].flatten())
-            take = partial(self._take, active, width, draws)
-            if can_repeat:
-                is_worth_it = coming[active, width] >= LEAST_REPEATS
-                self._graphs.take((active, width), take, is_worth_it)
+                self._send(
+                    self._batch, self._schedule.rows[number, : shape[0], :width].flatten()
+                )
+            take = partial(self._take, *shape, draws)
+            if can_repeat and self._device.type == "cuda":
+                self._graphs.take(shape, take, is_worth_it=coming[shape] >= LEAST_REPEATS)
             else:
                 take()
-            coming[active, width] -= 1
+            coming[shape] -= 1
+        if outlives:
+            self._save(0, before)
         return self._losses
 
-    def _widths(self) -> list[int]:
-        """Return how many examples of each client are computed in each step."""
-        if self._device.type == "cpu":
-            return self._schedule.widths
-        full = self._rows.shape[2]
-        return [full if one >= FULL_SHARE * full else one for one in self._schedule.widths]
+    def _shapes(self) -> tuple[list[int], list[int]]:
+        """Return how many clients and examples are computed in each step on a GPU.
+
+        They are rounded up, so that few shapes have many steps. Clients whose training has
+        ended then still take steps, after their weights were saved.
+        """
+        clients, full = self._rows.shape[1:]
+        level = max(1, clients // LEVELS)
+        computed = [min(clients, level * ceil(one / level)) for one in self._schedule.active]
+        widths = [full if one >= FULL_SHARE * full else one for one in self._schedule.widths]
+        return computed, widths
+
+    def _save(self, begin: int, end: int) -> None:
+        """Save the weights of these clients, whose training has ended."""
+        for saved, weight in zip(self.trained, self.stack, strict=True):
+            saved[begin:end].copy_(weight[begin:end])
 
     def _keep_first(self, active: int) -> None:
         """Leave all clients but the first out of the steps to come."""
