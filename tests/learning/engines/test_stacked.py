@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
+from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
 from overheard.learning.engines import stacked, stacked_steps
 from overheard.learning.engines.stacked_mlp import StackedMlp
@@ -16,9 +17,11 @@ from overheard.learning.training_job import ClientResult, ClientTask
 from tests.learning.cases import (
     CLIENTS,
     MLP,
+    NORMED,
     RECIPES,
     SEED,
     TABLE,
+    WORDS,
     largest_difference,
     pool_of,
     start_of,
@@ -103,3 +106,20 @@ def test_a_client_that_does_not_fit_is_refused() -> None:
         pytest.raises(PlanError, match=r"batch.*'cpu'"),
     ):
         train(most=0)
+
+
+@pytest.mark.parametrize(
+    ("build", "has_triton", "kind"),
+    [
+        (MLP, True, "StackedMlp"),
+        (NORMED, True, "StackedConvolutions"),
+        (NORMED, False, "VmappedNetworks"),
+        (WORDS, True, "VmappedNetworks"),
+    ],
+)
+def test_networks_are_chosen_by_architecture_and_device(
+    build: BuildModel, has_triton: bool, kind: str
+) -> None:
+    pytest.importorskip("triton")
+    with patch.object(stacked, "runs_triton", lambda device: has_triton):
+        assert type(stacked.build_stacked_networks(build())).__name__ == kind

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
-from overheard.core.recipe import LossName, Recipe
+from overheard.core.recipe import LossName, Precision, Recipe
 from overheard.learning.architecture import has_dropout, is_mlp_with_dropout
 from overheard.learning.engines.batch_schedule import (
     GroupedClient,
@@ -23,6 +23,7 @@ from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.engines.stacked_steps import ClientDraws, StackedSteps
+from overheard.learning.engines.triton_support import runs_triton
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.memory import free_bytes
 from overheard.learning.precision import computing, step_precision
@@ -30,16 +31,43 @@ from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 
+CPU = torch.device("cpu")
+
 POOL_SHARE = 0.25
 """Largest share of the free memory of a GPU for the examples of all clients."""
 
 
 def build_stacked_networks(
-    model: nn.Module, label_smoothing: float = 0.0, loss: LossName = "cross_entropy"
+    model: nn.Module,
+    label_smoothing: float = 0.0,
+    loss: LossName = "cross_entropy",
+    *,
+    device: torch.device = CPU,
+    precision: Precision = "float32",
 ) -> StackedNetworks:
-    """Build the stacked networks that suit this architecture and device."""
-    kind = StackedMlp if is_mlp_with_dropout(model) else VmappedNetworks
-    return kind(model, label_smoothing, loss)
+    """Build the stacked networks that suit this architecture and device.
+
+    Args:
+        model: a network of the architecture.
+        label_smoothing: of the targets.
+        loss: name of the loss.
+        device: where to compute.
+        precision: of products on a GPU.
+
+    """
+    if is_mlp_with_dropout(model):
+        return StackedMlp(model, label_smoothing, loss)
+    vmapped = VmappedNetworks(model, label_smoothing, loss)
+    if not runs_triton(device):
+        return vmapped
+    # Here, as Triton takes a while to import and is missing on many machines.
+    from overheard.learning.engines.stacked_convolutions import StackedConvolutions
+
+    if not StackedConvolutions.supports(model):
+        return vmapped
+    return StackedConvolutions(
+        model, label_smoothing, loss, precision=precision, clipping=vmapped
+    )
 
 
 @final
@@ -63,7 +91,11 @@ class StackedTrainer:
         self._round = round
         self._device = device
         self._networks = build_stacked_networks(
-            model.to(device).train(), recipe.label_smoothing, recipe.loss
+            model.to(device).train(),
+            recipe.label_smoothing,
+            recipe.loss,
+            device=device,
+            precision=step_precision(recipe),
         )
         self._names = list(trainable_parameters(model))
         self._reader = ChangeReader()
