@@ -1,7 +1,7 @@
 """Training of several clients at once on a GPU, each by a copy of the network of its own."""
 
-import logging
-from collections import Counter
+import warnings
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -31,6 +31,7 @@ from overheard.learning.memory_layout import (
     store_kernels_channels_last,
     to_channels_last,
 )
+from overheard.learning.precision import computing, step_precision
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
 from overheard.learning.threads import single_thread
@@ -40,8 +41,6 @@ from overheard.learning.training_job import (
     TrainingGroup,
     TrainingJob,
 )
-
-_LOG = logging.getLogger("overheard")
 
 MOST_LANES = 16
 """Most clients that train at once."""
@@ -188,9 +187,10 @@ class SideBySideTrainer:
             torch.zeros(2 * lanes, dtype=torch.float64, device=job.device),
         )
         self._most_lanes = lanes
+        self._locked = list[Tensor]()
         self._sizes = [one.numel() for one in self._starts[0]]
         self._is_corrected = any(one.client.correction is not None for one in clients)
-        with single_thread(), seeded(Seed(0), job.device), deterministic_convolutions():
+        with seeded(Seed(0), job.device), self._computing():
             self._lanes = self._make_lanes(model, clients, lanes)
         self._loads = [0] * len(self._lanes)
 
@@ -218,14 +218,20 @@ class SideBySideTrainer:
             if self._device.type == "cuda":
                 torch.cuda.synchronize(self._device)
 
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        precision = step_precision(self._recipe)
+        with single_thread(), deterministic_convolutions(), computing(precision):
+            yield
+
     def _halve_lanes(self) -> None:
         """Free the memory of half of the lanes."""
         torch.cuda.synchronize(self._device)
         kept = len(self._lanes) // 2
-        _LOG.warning(
-            "the GPU's memory is full: %d clients train side by side instead of %d",
-            kept,
-            len(self._lanes),
+        warnings.warn(
+            f"{len(self._lanes)} clients side by side do not fit into the memory of the GPU: "
+            f"{kept} are trained at once, which changes no result but takes longer",
+            stacklevel=2,
         )
         del self._lanes[kept:], self._loads[kept:]
         torch.cuda.empty_cache()
@@ -245,7 +251,7 @@ class SideBySideTrainer:
 
     def _begin(self, clients: Sequence[GroupedTask], parity: int) -> _Wave:
         """Begin the training of clients, about one for each lane."""
-        with single_thread(), deterministic_convolutions():
+        with self._computing():
             runs, kept = self._runs(clients, parity)
             for lane in self._lanes:
                 lane.wait_for_others()
@@ -294,12 +300,36 @@ class SideBySideTrainer:
             if end is not None:
                 end.wait(torch.cuda.current_stream(self._device))
         losses = self._shared.losses.tolist()
-        for one, row in zip(wave.clients, wave.rows, strict=True):
-            parts = torch.split(self._shared.results[row].cpu(), self._sizes)
+        rows = self._arriving(wave.rows)
+        for one, row, numbers in zip(wave.clients, wave.rows, rows, strict=True):
+            parts = torch.split(numbers, self._sizes)
             named = zip(self._names, parts, self._shapes, strict=True)
             # Each a copy, so that a caller who keeps one keeps no others.
             delta = {name: part.view(shape).clone() for name, part, shape in named}
             yield ClientResult(one.client, delta, losses[row])
+
+    def _arriving(self, rows: Sequence[int]) -> Iterator[Tensor]:
+        """Yield rows of the results on the CPU; each is valid until the next one is read.
+
+        A GPU copies at full speed to locked memory only. The next row arrives meanwhile.
+        """
+        results = self._shared.results
+        if self._device.type != "cuda":
+            yield from (results[row].cpu() for row in rows)
+            return
+        if not self._locked:
+            self._locked = [
+                torch.empty(results.shape[1], dtype=results.dtype, pin_memory=True)
+                for _ in range(2)
+            ]
+        arriving = deque[tuple[Tensor, torch.cuda.Event]]()
+        for number, row in enumerate(rows):
+            target = self._locked[number % 2]
+            target.copy_(results[row], non_blocking=True)
+            arriving.append((target, torch.cuda.current_stream(self._device).record_event()))
+            if len(arriving) == 2:
+                yield _arrived(*arriving.popleft())
+        yield from (_arrived(*one) for one in arriving)
 
     def _make_lanes(
         self, model: nn.Module, clients: Sequence[GroupedTask], most: int
@@ -364,6 +394,11 @@ class SideBySideTrainer:
                 if not all(map(is_close, lane.numbers(), computed)):
                     raise CannotRepeatError("the graph of a step does something else")
         del kept  # the lane has read them, as its numbers were read
+
+
+def _arrived(numbers: Tensor, end: torch.cuda.Event) -> Tensor:
+    end.synchronize()
+    return numbers
 
 
 def _reserved_bytes(device: torch.device) -> int:
