@@ -1,10 +1,8 @@
 """A failure of a part costs only what that part would say; computing runs on the device."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +23,7 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.findings.audit import Audit
 from overheard.gate.check import check
 from overheard.gate.policy import LeakRule, Policy, VerdictRule
+from overheard.learning.devices.choice import DeviceName
 from overheard.learning.distillation.methods.distribution_matching import (
     DistributionMatching,
 )
@@ -264,12 +263,9 @@ ALGORITHMS = (FedAdam(), FedBuff(buffer=2), FedNova(), Scaffold())
 
 
 def audit_on_device(plan: Plan, folder: Path) -> Audit:
-    module = "overheard.auditing.{}.choose_device"
-    with ExitStack() as stack:
-        device = stack.enter_context(pretended_device())
-        for name in ("knowledge", "simulate", "runs_ahead"):
-            stack.enter_context(patch(module.format(name), lambda name: device))
-        return audit(plan, folder, resources=Resources(workers=1))
+    with pretended_device() as device:
+        name = cast(DeviceName, str(device))
+        return audit(plan, folder, resources=Resources(device=name, workers=1))
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -19,16 +19,23 @@ from overheard.auditing.runs_ahead import (
     _can_workers_attack,
     _encode_data,
 )
+from overheard.core import main_process
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.devices import choice
+from overheard.learning.devices.choice import DeviceName, Host
+from overheard.learning.devices.machine import USUAL_CORE, USUAL_GPU, GpuCosts, Machine
 from overheard.learning.models.mlp import Mlp
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import TensorBundle, WorkerTask
 from overheard.plans.plan import ArmPlan, ThreatPlan
+from overheard.plans.virtual_plan import VirtualPlan
 from overheard.questions.label_shares.attacks.amortised import Amortised
+from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.attacks.mean_softmax import MeanSoftmax
+from overheard.questions.label_shares.attacks.whispers import Whispers
 from overheard.questions.label_shares.claim import LabelShares
 from tests.auditing.conftest import FinishedAudit, inputs_for
 from tests.auditing.plans import SMALL, TINY, TRAINING, replace_tables
@@ -176,6 +183,39 @@ def test_workers_attack_every_run_if_attacks_train_virtual_clients(
     # Its results are stored, so that workers have nothing to do.
     assert audit(plan, tmp_path / "x", resources=TWO).refusals == first.refusals
     assert handed_over == [5]
+
+
+def test_a_worker_leaves_attacks_that_need_a_gpu_to_the_main_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    virtual = VirtualPlan(clients=8, examples=(20, 20))
+    attacks = (Whispers(), BiasInversion())
+    threat = ThreatPlan(attacks=attacks, by_round=False, virtual=virtual)
+    plan = replace_tables(TINY, threats=(threat,))
+    audit(plan, tmp_path, resources=replace(TWO, workers=1))
+    stored = cells_of(tmp_path)
+    free = Machine(1, USUAL_CORE, GpuCosts(*[0.0] * len(fields(GpuCosts))))
+    data, bundle = _encode_data(inputs_for(plan), 0)
+    monkeypatch.setattr(choice, "SMALL", 0.0)
+    monkeypatch.setattr(choice, "_HOST", [])
+    monkeypatch.setattr(main_process, "_IS_WORKER", [True])
+
+    def attacked(device: DeviceName, machine: Machine | None) -> set[str]:
+        """Return the attacks whose claims a worker stores."""
+        shutil.rmtree(tmp_path / "cells")
+        host = Host(1, is_measured=True, machine=machine)
+        resources = Resources(device=device, workers=1)
+        AttackRun(tmp_path, 0, resources, data, host).run(bundle.tensors)
+        found = cells_of(tmp_path)
+        assert found.items() <= stored.items()
+        cells = (read_cell_claims(tmp_path / "cells" / one, LabelShares).cell for one in found)
+        return {cell.part for cell in cells}
+
+    both = {"whispers", "bias_inversion"}
+    assert attacked("auto", None) == both
+    assert attacked("auto", Machine(1, USUAL_CORE, USUAL_GPU)) == both
+    assert attacked("auto", free) == {"bias_inversion"}
+    assert attacked("cuda", None) == {"bias_inversion"}
 
 
 def test_workers_attack_only_what_fits_and_what_they_can_build() -> None:

@@ -234,7 +234,7 @@ def test_the_plan_configures_the_virtual_clients():
     known = known_to(NO_DEFENSE, threat, audit_inputs, 4)
     assert known.prior == Prior((Dirichlet(alpha=0.1),), (5, 9))
     assert known.compute == ComputeSettings(
-        Seed(4).child("bank"), 7, 3, device="cpu", workers=3, cluster="local"
+        Seed(4).child("bank"), 7, 3, device="cpu", repeats=2, workers=3, cluster="local"
     )
     # One shelf for all arms and threats; the same seed, so that attacks share what is on it.
     other = known_to(SECURE_AGGREGATION, SERVER_THREAT, audit_inputs, 4)

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import pytest
@@ -103,3 +103,28 @@ def test_a_result_is_cached_before_it_is_passed_on() -> None:
         )
     cached = shelf.load("0" * 8)
     assert {name: float(tensor) for name, tensor in cached.items()} == {"0": 15, "1": 16}
+
+
+def test_results_of_a_gpu_are_no_results_of_the_cpu() -> None:
+    shelf, found = MemoryTensorCache(), list[float]()
+    inputs = JobInputs(lambda: (SHARED,), {0: {"w": torch.tensor(1.0)}})
+    job = single_result_job(0, "0" * 8, Times((5,)))
+    on_cpu = ComputeSettings(cache=shelf, workers=1)
+    on_gpu = replace(on_cpu, device="cuda")
+
+    def run(settings: ComputeSettings) -> float:
+        run_cached_jobs(
+            "products",
+            [job],
+            inputs,
+            settings,
+            lambda job, position, result: found.append(float(result["0"])),
+        )
+        return found.pop()
+
+    run(on_cpu)
+    shelf.save("0" * 8, {"0": torch.tensor(-1.0)})
+    assert run(on_gpu) == 15
+    assert run(on_cpu) == -1
+    # A cluster computes on CPUs, whatever this machine has.
+    assert run(replace(on_gpu, cluster="local")) == -1

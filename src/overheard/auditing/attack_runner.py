@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, final
@@ -29,6 +30,7 @@ from overheard.core.defense import Defense
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.failures import describe_internal_error
 from overheard.core.knowledge import Knowledge
+from overheard.core.main_process import LeftToMainProcess
 from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
 from overheard.core.needs import CLASSES, MODEL, SUMS
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key
@@ -147,6 +149,8 @@ def run_attacks(
 ) -> Iterator[CellClaims]:
     """Run the attacks of one threat on one run; yield the claims of each cell.
 
+    A worker process leaves out attacks that need a GPU.
+
     Args:
         run: the run.
         attacks: the attacks of the threat on it.
@@ -179,7 +183,10 @@ def run_attacks(
         elif unjudged := run.unjudged(attack.attack, threat.about):
             all_rounds = CellClaims(attack.cell, {}, dict.fromkeys(targets, (unjudged,)))
         else:
-            all_rounds = cells.claims(attack, rounds, targets)
+            try:
+                all_rounds = cells.claims(attack, rounds, targets)
+            except LeftToMainProcess:
+                continue
         yield all_rounds
         progress.advance(attack.describe(rounds))
         for number in attack.single_rounds:
@@ -187,7 +194,8 @@ def run_attacks(
             # in any round were refused above.
             present = [target for target in targets if number in observed[target]]
             if present and all_rounds.claims and len(rounds) > 1:
-                yield cells.claims(attack, (number,), present)
+                with suppress(LeftToMainProcess):
+                    yield cells.claims(attack, (number,), present)
             progress.advance(attack.describe((number,), is_single=True))
 
 

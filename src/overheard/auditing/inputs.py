@@ -32,7 +32,7 @@ from overheard.data.partition.reserved_examples import AuxiliarySize
 from overheard.data.partition.schedule import Schedule
 from overheard.data.reading.folder import data_folder
 from overheard.findings.planned_sizes import REDRAWN_PARTITIONS
-from overheard.learning.devices.choice import DeviceName
+from overheard.learning.devices.choice import DeviceName, check_device
 from overheard.learning.train import Engine
 from overheard.plans.plan import Plan, ThreatPlan
 
@@ -273,9 +273,11 @@ def load_inputs(plan: Plan, resources: Resources, cache: TensorCache) -> AuditIn
 
     Raises:
         DataError: if a data set is missing or damaged.
-        PlanError: if auxiliary examples cannot be drawn from the named data set.
+        PlanError: if auxiliary examples cannot be drawn from the named data set, or a GPU is
+            requested and there is none.
 
     """
+    check_device(resources.device)
     dataset = load_data(plan, resources)
     check_loss(plan, dataset.task)
     sources = [threat.auxiliary_from for threat in plan.threats]

@@ -16,9 +16,11 @@ from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.data.distortion import distort
 from overheard.federation.local_tensors import SharedPartBuilder, local_names
-from overheard.learning.devices.choice import choose_device
 from overheard.learning.initialization import fresh_model
 from overheard.plans.plan import ArmPlan, Plan, ThreatPlan
+
+USUAL_ROUNDS = 5
+"""Rounds that an attack usually reads, if there are as many."""
 
 
 def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs) -> Knowledge:
@@ -56,7 +58,8 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
             smallest_gain=virtual.smallest_gain,
             held_out_per_class=virtual.held_out,
             cache=inputs.cache,
-            device=str(choose_device(resources.device)),
+            device=resources.device,
+            repeats=_repeats(plan),
             workers=resources.workers,
             cluster=resources.cluster,
         ),
@@ -69,6 +72,12 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
             LocalHead(training.build_model, local_names(algorithm, training.build_model))
         ),
     )
+
+
+def _repeats(plan: Plan) -> int:
+    """Return about how often an attack trains the virtual clients of one round."""
+    rounds = min(plan.training.rounds, USUAL_ROUNDS)
+    return rounds * len(plan.arms) * len(plan.seeds)
 
 
 def _shared_builder(

@@ -22,9 +22,11 @@ from overheard.auditing.progress import Progress
 from overheard.core.errors import PlanError
 from overheard.core.facts import Facts
 from overheard.core.seeds import Seed
-from overheard.learning.devices.choice import choose_device
+from overheard.learning.devices.choice import Host, current_host, know_machine, use_host
+from overheard.learning.devices.training_work import TrainingWork
 from overheard.learning.initialization import fresh_model
 from overheard.learning.threads import available_cores, single_thread
+from overheard.learning.train import describe_training
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, TensorBundle, WorkerTask
 from overheard.plans.plan import parse_plan
@@ -36,7 +38,7 @@ four seconds to open the audit."""
 MAX_WORKER_BYTES = 2**30
 """Most bytes of memory that a worker may need for the data and for the models of an attack."""
 
-MAX_MODELS_AT_ONCE = 256
+MANY_MODELS = 256
 """Most models that an attack holds at once: the shadow models of a round."""
 
 
@@ -66,6 +68,7 @@ def attack_ahead(
         if seconds_saved > MIN_SECONDS_SAVED:
             if not _can_workers_attack(audit_inputs):
                 break
+            _know_machine(program, audit_inputs)
             numbered_runs = enumerate(runs, len(program.runs) - runs_left)
             yield from _attack_in_workers(
                 numbered_runs, runs_left, workers, audit_inputs, home, progress
@@ -82,6 +85,36 @@ def _trains_virtual_clients(program: AuditProgram) -> bool:
     """Return whether an attack of the program trains virtual clients, which takes long."""
     attacks = (one.attack for run in program.runs for one in run.attacks)
     return any(attack.training_source() == "virtual clients" for attack in attacks)
+
+
+def _know_machine(program: AuditProgram, audit_inputs: AuditInputs) -> None:
+    """Find out what a GPU saves, if attacks may need one: workers decide by it too."""
+    plan, resources = program.plan, audit_inputs.resources
+    rows = audit_inputs.partition(plan.seeds[0]).rows[0]
+
+    def describe() -> TrainingWork | None:
+        clients = (
+            one.threat.virtual.clients
+            if one.attack.training_source() == "virtual clients"
+            else MANY_MODELS
+            for run in program.runs
+            for one in run.attacks
+            if one.attack.training_source() != "none"
+        )
+        recipe, examples = plan.training.recipe, max(map(len, rows))
+        return describe_training(
+            partial(plan.training.model.build, audit_inputs.dataset.task),
+            audit_inputs.dataset.train.inputs,
+            recipe,
+            clients=max(clients, default=0),
+            examples=examples * recipe.epochs,
+            steps=recipe.steps(examples, None),
+            are_jobs=True,
+            times=plan.training.rounds * len(program.runs),
+        )
+
+    if resources.device == "auto" and resources.cluster is None:
+        know_machine(describe)
 
 
 def _has_claims(home: AuditFolder) -> bool:
@@ -106,7 +139,7 @@ def _attack_in_workers(
             trained[number] = run
             progress.keep_rounds()
             data, bundle = known(run.observed.spec.seed)
-            job = AttackRun(home.path.absolute(), number, resources, data)
+            job = AttackRun(home.path.absolute(), number, resources, data, current_host())
             yield number, WorkerTask(job, (bundle,))
 
     finished = set[int]()
@@ -143,6 +176,7 @@ class AttackRun(Job):
         number: the number of the run in the program of the plan.
         resources: the compute resources; one worker.
         data: what attackers may hold, see `_encode_data`; its tensors are passed to `run`.
+        host: what the main process knows of the machine; None = what this process knows.
 
     """
 
@@ -150,9 +184,12 @@ class AttackRun(Job):
     number: int
     resources: Resources
     data: Json
+    host: Host | None = None
 
     def run(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Attack the run; return no tensor."""
+        """Attack the run, but for attacks that need a GPU; return no tensor."""
+        if self.host is not None:
+            use_host(self.host)
         home = AuditFolder(self.folder)
         (known, *facts), texts = cast(tuple[list[Json], list[list[str]]], self.data)
         decoder = ValueDecoder([tensors[str(place)] for place in range(len(tensors))], texts)
@@ -183,8 +220,7 @@ def _resolve_once(plan: str, data: tuple[tuple[str, str], ...]) -> AuditProgram:
 
 def _available_workers(resources: Resources) -> int:
     """Return how many worker processes may attack runs; 1 = none."""
-    is_cpu = choose_device(resources.device).type == "cpu"
-    if not is_cpu or resources.cluster is not None or not processes.are_supported():
+    if resources.cluster is not None or not processes.are_supported():
         return 1
     return available_cores() if resources.workers is None else resources.workers
 
@@ -196,7 +232,7 @@ def _can_workers_attack(audit_inputs: AuditInputs) -> bool:
     model = fresh_model(partial(plan.training.model.build, audit_inputs.dataset.task), Seed(0))
     data_bytes = sum(tensor.nbytes for tensor in bundle.tensors.values())
     model_bytes = sum(weight.nbytes for weight in model.parameters())
-    if data_bytes + MAX_MODELS_AT_ONCE * model_bytes > MAX_WORKER_BYTES:
+    if data_bytes + MANY_MODELS * model_bytes > MAX_WORKER_BYTES:
         return False
     try:
         return parse_plan(plan.toml(), "the plan of a worker") == plan

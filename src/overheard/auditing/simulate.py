@@ -36,7 +36,10 @@ from overheard.data.dataset import Dataset
 from overheard.data.partition.data_partition import DataPartition
 from overheard.disk.folder_lock import lock_folder
 from overheard.federation.run import Federation, run
-from overheard.learning.devices.choice import choose_device
+from overheard.federation.sampling import clients_per_round
+from overheard.learning.devices.choice import check_device, settle_device
+from overheard.learning.devices.training_work import TrainingWork
+from overheard.learning.train import describe_training
 from overheard.plans.plan import ArmPlan, Plan
 from overheard.plans.registries import questions
 
@@ -77,7 +80,7 @@ def build_federation(
         seed=Seed(seed).child("federation"),
         engine=resources.engine,
         workers=resources.workers,
-        device=str(choose_device(resources.device)),
+        device=_training_device(plan, arm, partition, dataset, resources),
         shadows=0 if users is None else len(users.shadow_rows),
         are_shadows_defended=arm.shadows_defended,
         facts=facts,
@@ -90,6 +93,30 @@ def build_federation(
         crafted=partition.members if is_crafted else {},
         crafted_count=len(partition.candidates or ()) if is_crafted else 0,
     )
+
+
+def _training_device(
+    plan: Plan, arm: ArmPlan, partition: DataPartition, dataset: Dataset, resources: Resources
+) -> str:
+    """Return where the clients of an arm train; "auto" depends on the rounds of the plan."""
+    check_device(resources.device)
+    if resources.engine not in {"auto", "stacked"} and resources.device == "auto":
+        return "cpu"
+
+    def describe() -> TrainingWork | None:
+        recipe, rows = plan.training.recipe, partition.rows[0]
+        examples = sum(map(len, rows)) / len(rows)
+        return describe_training(
+            partial(plan.training.model.build, dataset.task),
+            partition.pool.inputs,
+            recipe,
+            clients=clients_per_round(len(rows), plan.training.participation),
+            examples=examples * recipe.epochs,
+            steps=recipe.steps(max(1, round(examples)), None),
+            times=plan.rounds_of(arm) * len(plan.arms) * len(plan.seeds),
+        )
+
+    return settle_device(resources.device, describe)
 
 
 def _refuse_replaced_canaries(partition: DataPartition) -> None:

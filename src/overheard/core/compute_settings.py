@@ -11,6 +11,7 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float64
 from torch import Tensor
 
+from overheard.core.main_process import require_main_process
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings
@@ -129,7 +130,8 @@ def ignore_progress(activity: str, done: int, total: int) -> None:
 class ComputeSettings(Settings):
     """How an attacker simulates virtual clients: with which seed, device and cache.
 
-    Only `seed`, `virtual_clients`, `smallest_gain` and `held_out_per_class` affect results.
+    Only `seed`, `virtual_clients`, `smallest_gain` and `held_out_per_class` affect results; the
+    device may change the last bits.
 
     Args:
         seed: the seed of the virtual clients; attacks with equal seed, knowledge and view share
@@ -142,7 +144,10 @@ class ComputeSettings(Settings):
             many lower the attacker's own error by a smaller part (0..1) than this; 0 = they
             train all at once.
         cache: cache of the features that the simulation yields.
-        device: device to train virtual clients on.
+        device: device to train virtual clients on: "cpu", "cuda", or "auto" = the faster one
+            for each training; see `simulation.settled_device`.
+        repeats: about how often an audit trains the virtual clients of one round, by which
+            "auto" chooses.
         workers: number of worker processes on the cpu; None = one per core.
         cluster: address of a Ray cluster to use in place of local processes; "local" starts one
             on this machine; None = no cluster.
@@ -157,6 +162,7 @@ class ComputeSettings(Settings):
     smallest_gain: Annotated[float, Ge(0), Lt(1)] = 0.0
     cache: TensorCache = field(default_factory=MemoryTensorCache, compare=False)
     device: str = "cpu"
+    repeats: Positive = 1
     workers: Positive | None = None
     cluster: str | None = None
     on_progress: OnProgress = field(default=ignore_progress, compare=False)
@@ -164,5 +170,20 @@ class ComputeSettings(Settings):
 
     @property
     def job_device(self) -> str:
-        """The device of training jobs; "cpu" on a cluster, whose machines may lack `device`."""
+        """The device of training jobs; "cpu" on a cluster, whose machines may lack `device`.
+
+        "auto" must have been settled: `simulation.settled_device`.
+        """
         return self.device if self.cluster is None else "cpu"
+
+    @property
+    def own_device(self) -> str:
+        """The device of what an attack itself computes, such as its fits; "auto" = the CPU.
+
+        Raises:
+            LeftToMainProcess: if it is a GPU, and this is a worker process.
+
+        """
+        if self.device == "cuda":
+            require_main_process()
+        return "cpu" if self.device == "auto" else self.device

@@ -129,7 +129,7 @@ def _losses(
     """
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    seed, device = knowledge.compute.seed.child("prior losses"), knowledge.compute.device
+    seed, device = knowledge.compute.seed.child("prior losses"), knowledge.compute.own_device
     examples = concatenate_users(KnownUsers.of(knowledge).prior_examples)
     client_data = [
         _apply_data_defenses(client, examples, knowledge, number, seed) for client in clients

@@ -39,6 +39,7 @@ from overheard.simulation.job_tensors import (
     pack_history,
     unpack_round,
 )
+from overheard.simulation.settled_device import with_settled_device
 
 ROUND = "round"
 """Name of the tensor with the round of each update."""
@@ -84,8 +85,9 @@ def simulate_updates(
         names: names of the tensors to return.
 
     """
-    means = knowledge.compute
     pool = concatenate_users(KnownUsers.of(knowledge).all_prior_examples())
+    knowledge = _with_settled_device(knowledge, pool, clients)
+    means = knowledge.compute
     seed = means.seed.child("known users")
     common = _shared_key(knowledge, pool, seed)
     starts, jobs = [], []
@@ -127,9 +129,10 @@ def simulate_corrected_updates(
         names: names of the tensors to return.
 
     """
+    pool = concatenate_users(KnownUsers.of(knowledge).all_prior_examples())
+    knowledge = _with_settled_device(knowledge, pool, clients)
     assert knowledge.algorithm is not None
     means, packed = knowledge.compute, pack_history(history)
-    pool = concatenate_users(KnownUsers.of(knowledge).all_prior_examples())
     seed = means.seed.child("known users")
     common = combined_key(
         _shared_key(knowledge, pool, seed),
@@ -150,6 +153,13 @@ def simulate_corrected_updates(
 
     # Jobs read the broadcasts of all rounds, and none of one round alone.
     return _run(jobs, starts, names, JobInputs(shared, {0: {}}), means)
+
+
+def _with_settled_device(
+    knowledge: Knowledge, pool: Examples, clients: Sequence[PriorClient]
+) -> Knowledge:
+    examples = sum(one.end - one.begin for one in clients) / max(1, len(clients))
+    return with_settled_device(knowledge, pool.inputs, len(clients), examples)
 
 
 def _run(

@@ -7,7 +7,6 @@ from itertools import chain, groupby
 from time import perf_counter
 from typing import final
 
-import torch
 from torch import Tensor
 
 from overheard.core.compute_settings import ComputeSettings
@@ -15,6 +14,7 @@ from overheard.core.messages import Weights
 from overheard.learning.threads import available_cores
 from overheard.learning.workers import processes
 from overheard.learning.workers.job import Job, TaskResult, TensorBundle, WorkerTask
+from overheard.simulation.cache_keys import combined_key
 from overheard.simulation.cluster.ray_executor import run_on_ray
 from overheard.simulation.job_tensors import pack_broadcast
 
@@ -36,8 +36,7 @@ def run_tasks(
     if settings.cluster is not None:
         return run_on_ray(enumerate(tasks), settings.cluster)
     workers = available_cores() if settings.workers is None else settings.workers
-    on_cpu = torch.device(settings.device).type == "cpu"
-    if workers > 1 and on_cpu and processes.are_supported():
+    if workers > 1 and settings.device == "cpu" and processes.are_supported():
         return _run_with_late_workers(tasks, count, workers)
     return (TaskResult(number, task.run()) for number, task in enumerate(tasks))
 
@@ -138,8 +137,8 @@ def run_cached_jobs(
     done, pending = 0, list[_PendingJob]()
     for number, job in enumerate(jobs):
         missing = []
-        for position, key in enumerate(job.keys):
-            cached = settings.cache.load(key)
+        for position in range(len(job.keys)):
+            cached = settings.cache.load(_key(job, position, settings))
             if cached is None:
                 missing.append(position)
             else:
@@ -159,10 +158,16 @@ def run_cached_jobs(
             pending_job = pending[finished.number]
             for index, position in enumerate(pending_job.missing):
                 result = select_result(finished.tensors, index)
-                settings.cache.save(pending_job.job.keys[position], result)
+                settings.cache.save(_key(pending_job.job, position, settings), result)
                 on_result(pending_job.number, position, result)
             done += 1
             settings.on_progress(description, done, len(jobs))
+
+
+def _key(job: CachedJob, position: int, settings: ComputeSettings) -> str:
+    """Return the key of a result; those of a GPU, with other last bits, have their own."""
+    key, device = job.keys[position], settings.job_device
+    return key if device == "cpu" else combined_key(key, device)
 
 
 @final

@@ -1,7 +1,7 @@
 """Readings of virtual clients, from the cache or by training chunks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from overheard.core.compute_settings import ComputeSettings
 from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.knowledge import Knowledge
 from overheard.core.seeds import Seed
@@ -92,8 +93,14 @@ def collect_readings(
         number, chunk = divmod(job, len(chunks))
         table.add(probes[probe], rounds[number], chunk, result[READING_KEY])
 
-    run_cached_jobs(DESCRIPTION, jobs, inputs, knowledge.compute, add_result, _reading)
+    compute = _compute(context, knowledge)
+    run_cached_jobs(DESCRIPTION, jobs, inputs, compute, add_result, _reading)
     return table.readings
+
+
+def _compute(context: SimulationContext, knowledge: Knowledge) -> ComputeSettings:
+    """Return the compute settings with the device of the simulation."""
+    return replace(knowledge.compute, device=context.device)
 
 
 def _round_key(keys: ReadingKeys, context: SimulationContext, number: int) -> str:
@@ -150,7 +157,7 @@ def _make_job(
         context.recipe,
         knowledge.defenses or (),
         context.seed,
-        knowledge.compute.job_device,
+        _compute(context, knowledge).job_device,
         tuple(probes[position] for position in missing),
         context.algorithm if context.is_corrected(number) else None,
     )

@@ -66,6 +66,12 @@ def _reported_range(view: View) -> tuple[int, int]:
     return DEFAULT_SIZES
 
 
+def mean_size(sizes: tuple[int, int]) -> float:
+    """Return the mean of log-uniform sizes in this range."""
+    low, high = sizes[0], sizes[1] + 1
+    return (high - low) / math.log(high / low)
+
+
 def draw_size(sizes: tuple[int, int], seed: Seed) -> int:
     """Draw a log-uniform size in this range."""
     low, high = math.log(sizes[0]), math.log(sizes[1] + 1)

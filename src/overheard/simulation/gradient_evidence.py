@@ -41,6 +41,7 @@ from overheard.simulation.cached_jobs import (
     single_result_job,
 )
 from overheard.simulation.job_tensors import pack_examples, unpack_broadcast, unpack_examples
+from overheard.simulation.settled_device import with_settled_device
 from overheard.simulation.whitening import (
     Axes,
     DenseGradients,
@@ -179,6 +180,11 @@ def compute_gradient_evidence(
     numbers = known.inputs[0].numel()
     has_linear = any(
         isinstance(one, nn.Linear) and one.in_features == numbers for one in model.modules()
+    )
+    # Each update takes the gradients of all records, at some points on its way.
+    senders = max(map(len, senders_by_round.values()), default=1)
+    knowledge = with_settled_device(
+        knowledge, known.inputs, senders * len(PATH_POINTS), len(known), are_jobs=False
     )
     shared = _SharedInputs(known, knowledge.compute.job_device, has_axes=has_linear)
     return {

@@ -20,7 +20,9 @@ from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
+from overheard.simulation.client_sizes import mean_size, size_range
 from overheard.simulation.probe import ProbeContext, probe_seed
+from overheard.simulation.settled_device import settled_device
 
 NO_HISTORY: Mapping[int, Broadcast] = MappingProxyType({})
 
@@ -104,20 +106,27 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
         )
     needed = {*rounds, *(number - 1 for number in rounds)}
     history = {n: one for n, one in corrected_history(view).items() if n in needed}
+    split = split_auxiliary(
+        auxiliary.labels,
+        knowledge.classes,
+        seed.child("parting"),
+        knowledge.compute.held_out_per_class,
+    )
     return SimulationContext(
         build_model,
         knowledge.classes,
         auxiliary,
-        split_auxiliary(
-            auxiliary.labels,
-            knowledge.classes,
-            seed.child("parting"),
-            knowledge.compute.held_out_per_class,
-        ),
+        split,
         knowledge.recipe,
         {number: broadcasts[number] for number in rounds},
         seed,
-        knowledge.compute.device,
+        settled_device(
+            knowledge,
+            auxiliary.inputs,
+            knowledge.compute.virtual_clients,
+            mean_size(size_range(view, knowledge.prior)),
+            read=len(split.held_out),
+        ),
         knowledge.algorithm if history else None,
         history,
     )

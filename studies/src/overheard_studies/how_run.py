@@ -89,9 +89,15 @@ def describe_run(
         f"{datetime.now(UTC):%Y-%m-%d}",
         tuple(sorted({seed for plan in plans for seed in plan.seeds} | set(seeds))),
         ", ".join([size, *([describe_size(plans)] if plans else [])]),
-        f"{choose_device(device).type}, {torch.get_default_dtype()}".replace("torch.", ""),
+        f"{_devices(device)}, {torch.get_default_dtype()}".replace("torch.", ""),
         core_seconds,
     )
+
+
+def _devices(name: DeviceName) -> str:
+    """Return the devices that may have trained, in words."""
+    chosen = choose_device(name).type
+    return chosen if name != "auto" or chosen == "cpu" else f"cpu and {chosen}"
 
 
 def read_commit(checkout: Path) -> str:

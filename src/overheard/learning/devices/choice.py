@@ -119,11 +119,31 @@ def _gains_from_gpu(describe: Callable[[], TrainingWork | None]) -> bool:
     work = describe()
     if work is None or not is_large(work, host.cores):
         return False
+    machine = _measured().machine
+    return machine is not None and machine.gains_from_gpu(work)
+
+
+def know_machine(describe: Callable[[], TrainingWork | None]) -> None:
+    """Measure this machine now, if a piece of training is large enough to ask for it.
+
+    Args:
+        describe: describes the work; None = unknown. Not called without a GPU.
+
+    """
+    host = current_host()
+    if not host.is_measured:
+        work = describe()
+        if work is not None and is_large(work, host.cores):
+            _measured()
+
+
+def _measured() -> Host:
+    host = current_host()
     if not host.is_measured:
         require_main_process()
         host = Host(host.cores, is_measured=True, machine=measured_machine(host.cores))
         use_host(host)
-    return host.machine is not None and host.machine.gains_from_gpu(work)
+    return host
 
 
 def is_large(work: TrainingWork, cores: int) -> bool:

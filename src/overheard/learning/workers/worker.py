@@ -20,6 +20,7 @@ from torch import Tensor
 
 from overheard.core.defense import BuildModel as ModelBuilder
 from overheard.core.examples import Examples
+from overheard.core.main_process import become_worker
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.engines.sequential import SequentialTrainer
@@ -165,6 +166,7 @@ def prepare_worker(cores: "SimpleQueue[int]") -> None:
     # In a process group of its own, so that signals to the caller's group do not reach it.
     os.setpgid(0, 0)
     torch.set_num_threads(1)
+    become_worker()
     Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -26,6 +26,7 @@ from overheard.learning.sent_tensors import without_negative_variances
 from overheard.learning.train import train_groups
 from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup
 from overheard.simulation.federations.design import FederationDesign, SimulatedFederation
+from overheard.simulation.settled_device import settled_device
 from overheard.simulation.simulated_defenses import SimulatedDefenses
 
 DESCRIPTION = "simulating federations"
@@ -109,13 +110,18 @@ def _train_round(
             _group(federations[k], states[k], design.chunk_of(place), place, pool, knowledge)
             for k in members
         ]
+        clients = [one for group in groups for one in group.clients]
+        examples = sum(len(one.rows) for one in clients) / max(1, len(clients))
+        device = settled_device(
+            knowledge, pool.inputs, len(clients) * design.rounds, examples, are_jobs=False
+        )
         results = train_groups(
             build_model,
             groups,
             recipe,
             round=place,
             workers=knowledge.compute.workers,
-            device=knowledge.compute.job_device,
+            device=device,
         )
         for k, group in zip(members, groups, strict=True):
             defended = SimulatedDefenses(knowledge.defenses or (), place, group.seed)

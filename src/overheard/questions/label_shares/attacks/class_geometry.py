@@ -237,7 +237,7 @@ def _updates(
     auxiliary = knowledge.auxiliary
     assert auxiliary is not None
     pool, defended = defenses.defended_tasks(auxiliary, tasks, knowledge.background)
-    device = str(knowledge.compute.device)
+    device = knowledge.compute.own_device
     pool = pool.to(device)
     trained = train_groups(
         network.build_model,

@@ -144,7 +144,7 @@ class Ldia(Attack[LabelShares]):
             kl_divergence if self.loss == "corrected" else published_loss,
             self._schedule(),
             seed,
-            knowledge.compute.device,
+            knowledge.compute.own_device,
         )
 
     def _schedule(self) -> FitSchedule:

@@ -233,7 +233,7 @@ class Ppa(Attack[LabelShares]):
             kl_divergence,
             self._schedule(),
             seed,
-            knowledge.compute.device,
+            knowledge.compute.own_device,
         )
         return lambda features: predict_shares(network, scale.standardize(features))
 

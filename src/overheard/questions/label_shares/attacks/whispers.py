@@ -298,7 +298,7 @@ class Whispers(Attack[LabelShares]):
             kl_divergence if self.loss == "divergence" else squared_error,
             self._schedule(),
             seed.child("network", octave),
-            knowledge.compute.device,
+            knowledge.compute.own_device,
         )
 
     def _schedule(self) -> FitSchedule:

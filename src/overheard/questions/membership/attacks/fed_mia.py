@@ -153,6 +153,7 @@ class FedMia(Attack[Membership]):
             (apply_update(start, delta) for delta in deltas),
             records.inputs,
             device=knowledge.compute.device,
+            count=len(deltas) * knowledge.compute.repeats,
         )
         return torch.stack([record_confidence(one, records, knowledge.kind) for one in logits])
 
@@ -173,7 +174,7 @@ def _cosines(
     """Return the cosine of each update with minus the gradient of each record at `start`."""
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    device = knowledge.compute.device
+    device = knowledge.compute.own_device
     weights = {name: tensor.to(device) for name, tensor in start.items()}
     records = candidate_records(knowledge).to(device)
     directions = torch.nn.functional.normalize(updates.to(device).double())

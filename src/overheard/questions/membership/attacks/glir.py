@@ -169,7 +169,7 @@ def _gradients_of(
     """Return each example's gradient of the named tensors."""
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    device = knowledge.compute.device
+    device = knowledge.compute.own_device
     start = {name: tensor.to(device) for name, tensor in weights.items()}
     sizes = [start[name].numel() for name in sorted(start)]
     places = dict(zip(sorted(start), torch.split(torch.arange(sum(sizes)), sizes), strict=True))

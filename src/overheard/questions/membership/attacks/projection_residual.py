@@ -123,7 +123,7 @@ def first_layer_inputs(weights: Weights, knowledge: Knowledge) -> LayerInputs:
 
     """
     assert knowledge.build_model is not None
-    records = candidate_records(knowledge).to(knowledge.compute.device)
+    records = candidate_records(knowledge).to(knowledge.compute.own_device)
     model = fresh_model(knowledge.build_model, Seed(0)).to(records.inputs.device).eval()
     model.to(dtype=next(iter(weights.values())).dtype)
     load_sent_tensors(model, weights)

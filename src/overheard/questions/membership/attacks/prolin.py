@@ -30,6 +30,7 @@ from overheard.participation.observed_sums import ObservedSums, find_sums
 from overheard.questions.membership.claim import Membership
 from overheard.simulation.client_sizes import size_range
 from overheard.simulation.defended_training import DefendedTraining
+from overheard.simulation.settled_device import settled_device
 from overheard.simulation.simulated_defenses import SimulatedDefenses
 
 EPOCHS, BATCH, RATE = 50, 16, 0.01
@@ -297,12 +298,15 @@ class _Simulated:
                 if record is not None:
                     rows = torch.cat((rows[1:], torch.tensor([record])))
                 tasks.append(ClientTask(f"{name}/{number}", rows))
+        device = settled_device(
+            known, known.auxiliary.inputs, len(tasks), self.size, are_jobs=False
+        )
         training = DefendedTraining(
             known.build_model,
             known.recipe,
             SimulatedDefenses(known.defenses or (), self.round, self.seed.child("defenses")),
             self.seed.child("training"),
-            known.compute.job_device,
+            device,
         )
         sent = training.updates(self.start, self.pool, tasks, known.background)
         flat = torch.stack([flatten_weights(one.delta).cpu() for one in sent])

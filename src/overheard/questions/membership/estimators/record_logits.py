@@ -76,6 +76,7 @@ def read_record_logits(
             models,
             inputs,
             device=knowledge.compute.device,
+            count=len(targets) * knowledge.compute.repeats,
         )
         read[target] = dict(zip(numbers, logits, strict=True))
     rounds = tuple(sorted({number for by_round in read.values() for number in by_round}))

@@ -29,6 +29,7 @@ from overheard.simulation.cached_jobs import (
 )
 from overheard.simulation.chunk import CHUNK
 from overheard.simulation.job_tensors import pack_background, pack_examples
+from overheard.simulation.settled_device import with_settled_device
 
 PROGRESS_LABEL = "shadow models"
 """The label of their training in `ComputeSettings.on_progress`."""
@@ -81,6 +82,9 @@ def compute_shadow_logits(
         WorkerError: if workers fail repeatedly.
 
     """
+    size = shadow_size(view, knowledge, include_candidates=include_candidates)
+    records = candidate_records(knowledge).inputs
+    knowledge = with_settled_device(knowledge, records, count, size, read=len(records))
     jobs = _shadow_jobs(view, knowledge, rounds, count, include_candidates=include_candidates)
     results: dict[int, JobResult] = {}
 

@@ -31,6 +31,7 @@ from overheard.simulation.cached_jobs import (
     run_cached_jobs,
     single_result_job,
 )
+from overheard.simulation.settled_device import with_settled_device
 
 PROGRESS_LABEL = "gradients of candidate records"
 """The label of the computation in `ComputeSettings.on_progress`."""
@@ -166,7 +167,7 @@ def _round_products(
 ) -> RoundProducts:
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    settings, broadcasts = knowledge.compute, view.broadcasts()
+    broadcasts = view.broadcasts()
     updates = torch.stack(
         [flatten_weights(view.updates(target)[number].delta) for target in targets]
     )
@@ -175,9 +176,14 @@ def _round_products(
     if trainings is None:
         records = len(candidate_records(knowledge))
         trainings = default_trainings(records, size, knowledge.recipe.epochs, parameters)
+    models = min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each))
+    trained = models + trainings * len(candidate_records(knowledge))
+    settings = with_settled_device(
+        knowledge, candidate_records(knowledge).inputs, trained, size, are_jobs=False
+    ).compute
     job = UpdateProductsJob(
         number,
-        min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each)),
+        models,
         size,
         knowledge.build_model,
         knowledge.recipe,

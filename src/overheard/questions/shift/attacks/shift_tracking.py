@@ -368,5 +368,5 @@ def _reader(
         READERS[attack.follows],
         context.build_model,
         held_out=held_out,
-        device=knowledge.compute.device,
+        device=context.device,
     )

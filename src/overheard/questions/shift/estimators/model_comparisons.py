@@ -260,7 +260,7 @@ def _layer_outputs(
         models,
         _first_of_each_class(auxiliary, classes, probe),
         layer=layer,
-        device=knowledge.compute.device,
+        device=knowledge.compute.own_device,
     ):
         if not outputs:
             model = knowledge.build_model()

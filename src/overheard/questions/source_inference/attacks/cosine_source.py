@@ -131,7 +131,7 @@ def _cosines(
     """Return the cosine of each update with minus the gradient of each record at `start`."""
     assert knowledge.build_model is not None
     assert knowledge.recipe is not None
-    device = knowledge.compute.device
+    device = knowledge.compute.own_device
     rows = torch.stack([flatten_weights(one) for one in updates]).to(device)
     directions = torch.nn.functional.normalize(rows.double())
     weights = {name: tensor.to(device) for name, tensor in start.items()}

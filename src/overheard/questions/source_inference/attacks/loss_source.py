@@ -75,7 +75,11 @@ class LossSource(Attack[RecordSources]):
                 apply_update(start, view.updates(sender)[number].delta) for sender in senders
             )
             outputs = logits_of_models(
-                knowledge.build_model, models, records.inputs, device=knowledge.compute.device
+                knowledge.build_model,
+                models,
+                records.inputs,
+                device=knowledge.compute.device,
+                count=len(senders) * knowledge.compute.repeats,
             )
             for sender, logits in zip(senders, outputs, strict=True):
                 place = targets.index(sender)

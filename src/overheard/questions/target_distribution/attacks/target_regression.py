@@ -36,6 +36,7 @@ from overheard.questions.target_distribution.estimators.update_features import (
 )
 from overheard.simulation.client_sizes import draw_size, size_range
 from overheard.simulation.defended_training import DefendedTraining
+from overheard.simulation.settled_device import settled_device
 from overheard.simulation.simulated_defenses import SimulatedDefenses
 from overheard.simulation.target_groups import TargetGroup, group_targets
 
@@ -231,6 +232,8 @@ def _train(
     assert knowledge.build_model is not None
     defenses = SimulatedDefenses(knowledge.defenses or (), number, seed.child("defenses"))
     recipes, found = knowledge.candidate_recipes(), dict[int, Weights]()
+    examples = sum(map(len, rows)) / max(1, len(rows))
+    device = settled_device(knowledge, auxiliary.inputs, len(rows), examples, are_jobs=False)
     for place, recipe in enumerate(recipes):
         mine = [one for one in range(len(rows)) if (one // 2) % len(recipes) == place]
         if not mine:
@@ -240,7 +243,7 @@ def _train(
             recipe,
             defenses,
             seed.child("training"),
-            str(knowledge.compute.device),
+            device,
         )
         tasks = [ClientTask(f"virtual/{one}", rows[one]) for one in mine]
         sent = training.updates(start, auxiliary, tasks, knowledge.background)

@@ -1,0 +1,78 @@
+"""The device on which virtual clients are trained."""
+
+from dataclasses import replace
+
+from jaxtyping import Shaped
+from torch import Tensor
+
+from overheard.core.knowledge import Knowledge
+from overheard.learning.devices.choice import settle_device
+from overheard.learning.devices.training_work import TrainingWork
+from overheard.learning.train import describe_training
+from overheard.simulation.chunk import CHUNK
+
+
+def settled_device(
+    knowledge: Knowledge,
+    inputs: Shaped[Tensor, "examples ..."],
+    clients: float,
+    examples: float,
+    *,
+    read: float = 0.0,
+    are_jobs: bool = True,
+) -> str:
+    """Return the device for the virtual clients of a round, which is no longer "auto".
+
+    The choice depends on what is trained in all rounds, so that it is the same for each of them
+    and for whatever part of them is stored already.
+
+    Args:
+        knowledge: with a model, a recipe, and the compute settings.
+        inputs: examples such as those they train on, one or more.
+        clients: their number in one round.
+        examples: the examples of each.
+        read: examples whose outputs are computed after the training of each.
+        are_jobs: whether they are trained in jobs, which worker processes share.
+
+    Raises:
+        LeftToMainProcess: if it is a GPU, and this is a worker process.
+
+    """
+    compute = knowledge.compute
+    if compute.device == "auto" and compute.cluster is not None:
+        return "cpu"
+
+    def describe() -> TrainingWork | None:
+        recipes, build_model = knowledge.candidate_recipes(), knowledge.build_model
+        if not recipes or build_model is None:
+            return None
+        # The recipe with the most epochs stands for all.
+        recipe = max(recipes, key=lambda one: one.epochs)
+        return describe_training(
+            build_model,
+            inputs,
+            recipe,
+            clients=max(1, round(clients)),
+            examples=examples * recipe.epochs,
+            steps=recipe.steps(max(1, round(examples)), None),
+            chunk=CHUNK,
+            are_jobs=are_jobs,
+            read=read,
+            times=compute.repeats,
+        )
+
+    return settle_device(compute.device, describe)
+
+
+def with_settled_device(
+    knowledge: Knowledge,
+    inputs: Shaped[Tensor, "examples ..."],
+    clients: float,
+    examples: float,
+    *,
+    read: float = 0.0,
+    are_jobs: bool = True,
+) -> Knowledge:
+    """Return the knowledge with the device of `settled_device` in its compute settings."""
+    device = settled_device(knowledge, inputs, clients, examples, read=read, are_jobs=are_jobs)
+    return replace(knowledge, compute=replace(knowledge.compute, device=device))
