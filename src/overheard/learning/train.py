@@ -33,6 +33,7 @@ from overheard.learning.engines.side_by_side import (
     train_side_by_side,
 )
 from overheard.learning.engines.stacked import StackedTrainer, train_in_chunks
+from overheard.learning.engines.vmapped_networks import runs_under_vmap
 from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.memory import LARGEST_CHUNK, clients_that_fit
 from overheard.learning.sent_tensors import sent_buffers, sent_tensors
@@ -168,8 +169,12 @@ def train_groups(
             f"engine: 'stacked' cannot train {obstacle}; choose 'auto', 'sequential' or "
             "'processes'"
         )
-    is_stacked = obstacle is None and _gains_from_stacking(structure, target)
-    if engine == "stacked" or (engine == "auto" and is_stacked):
+    is_stacked = engine == "stacked"
+    if engine == "auto" and obstacle is None:
+        is_stacked = _gains_from_stacking(structure, target) and (
+            target.type == "cpu" or _runs_stacked(build_model, structure, groups)
+        )
+    if is_stacked:
         model = fresh_model(build_model, Seed(0))
         size = chunk or _chunk_that_fits(model, jobs, groups)
         if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
@@ -269,7 +274,7 @@ def describe_training(
     counts, structure = count_step(build_model, inputs), model_structure(build_model)
     if counts is None:
         return None
-    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    cpu = torch.device("cpu")
     return TrainingWork(
         counts,
         clients=clients,
@@ -280,7 +285,7 @@ def describe_training(
             one.numel() * one.element_size() for one in sent_tensors(structure).values()
         ),
         is_stacked_on_cpu=_gains_from_stacking(structure, cpu),
-        is_stacked_on_gpu=_gains_from_stacking(structure, gpu),
+        is_stacked_on_gpu=_obstacle_to_stacking(structure, recipe) is None,
         in_workers=are_jobs
         or (
             not _gains_from_stacking(structure, cpu)
@@ -376,6 +381,15 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     On a CPU, stacked convolutions are no faster and stacked embeddings slower (0.7 times).
     """
     return device.type != "cpu" or is_mlp_with_dropout(model)
+
+
+def _runs_stacked(
+    build_model: BuildModel, structure: nn.Module, groups: Sequence[TrainingGroup]
+) -> bool:
+    """Return whether a network without known obstacles can be stacked, by a try."""
+    if is_mlp_with_dropout(structure) or not groups:
+        return True
+    return runs_under_vmap(fresh_model(build_model, Seed(0)).train(), groups[0].pool.inputs)
 
 
 def _obstacle_to_stacking(model: nn.Module, recipe: Recipe) -> str | None:

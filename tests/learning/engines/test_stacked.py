@@ -6,6 +6,8 @@ from unittest.mock import patch
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional
 
 from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
@@ -123,3 +125,36 @@ def test_networks_are_chosen_by_architecture_and_device(
     pytest.importorskip("triton")
     with patch.object(stacked, "runs_triton", lambda device: has_triton):
         assert type(stacked.build_stacked_networks(build())).__name__ == kind
+
+
+class Hidden(nn.Module):
+    """Dropout that no module shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(6, 3, bias=False)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        dropped = functional.dropout(inputs, 0.5, self.training)
+        return functional.linear(dropped, self.last.weight)
+
+
+class Branching(Hidden):
+    """A network that computes what its numbers say."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        turned = inputs if inputs.sum() > 0 else -inputs
+        return functional.linear(turned, self.last.weight)
+
+
+@pytest.mark.parametrize("build", [Hidden, Branching])
+def test_networks_that_vmap_cannot_run_are_not_stacked_on_a_gpu(build: BuildModel) -> None:
+    start, pool = start_of(build), pool_of(TABLE, torch.float64)
+    train = partial(
+        train_cohort, build, start, pool, CLIENTS[:1], RECIPES["sgd"], seed=SEED, round=0
+    )
+    refuses = patch.object(stacked, "StackedSteps", side_effect=AssertionError)
+    with pretended_device() as device, refuses:
+        (there,) = train(device=device)
+    (here,) = train()
+    assert there.delta.keys() == here.delta.keys()

@@ -121,3 +121,27 @@ class VmappedNetworks(StackedNetworks):
                 total.add_(torch.einsum("ce,ce...->c...", factors, found[name]))
             losses += (each * weight).sum(1)
         return losses
+
+
+def runs_under_vmap(model: nn.Module, inputs: Shaped[Tensor, "examples ..."]) -> bool:
+    """Return whether `VmappedNetworks` can run this network.
+
+    It cannot where a forward pass draws random numbers, or where what it computes depends on
+    the numbers of its tensors.
+
+    Args:
+        model: in training, on the CPU.
+        inputs: examples of which the first is tried.
+
+    """
+    weights = list(trainable_parameters(model).values())
+    example = inputs[:1].cpu()
+    if example.is_floating_point() and weights:
+        example = example.to(weights[0].dtype)
+    try:
+        with torch.no_grad():
+            stack = [weight.expand(2, *weight.shape) for weight in weights]
+            VmappedNetworks(model).logits(stack, example.expand(2, *example.shape))
+    except RuntimeError:
+        return False
+    return True
