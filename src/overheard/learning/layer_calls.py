@@ -144,7 +144,7 @@ class LayersWrittenOut(TorchFunctionMode):
     def _table(self, *, padding_idx: int | None = None, **named: Any) -> Tensor:
         """Look rows up; no gradient reaches that of the padding.
 
-        torch's rule for `vmap` would zero the gradient of the padding in the first table alone.
+        `torch.func.vmap` would zero the gradient of the padding in the first table alone.
         """
         vectors: Tensor = functional.embedding(**named)
         if padding_idx is None:
