@@ -26,6 +26,7 @@ class Graph:
 
 
 DONE = list[str]()
+STREAMS = list[str]()
 DEFAULT = 0
 MODES = list[int | str]()
 """What operations that wait for the GPU did and do: nothing else, or fail."""
@@ -46,6 +47,9 @@ def pretended_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     DONE.clear()
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     monkeypatch.setattr(torch.cuda, "graph", graph)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
+    monkeypatch.setattr(torch.cuda, "set_stream", STREAMS.append)
+    STREAMS.clear()
     MODES[:] = [DEFAULT]
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: MODES[-1])
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", MODES.append)
@@ -89,6 +93,7 @@ def test_steps_whose_recording_fails_are_taken_one_by_one() -> None:
     for _ in range(3):
         steps.take("a", step, is_worth_it=True)
     assert DONE == ["began"] * 3
+    assert STREAMS == ["usual"]
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), RuntimeError("wrong")])

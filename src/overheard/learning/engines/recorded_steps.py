@@ -61,6 +61,7 @@ class RecordedSteps:
         graph = torch.cuda.CUDAGraph()
         # All share memory, as a step ends before the next begins and leaves nothing in it.
         memory = next((one.pool() for one in self._graphs.values()), None)
+        stream = torch.cuda.current_stream()
         try:
             # Other threads may use the GPU meanwhile.
             with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
@@ -68,6 +69,7 @@ class RecordedSteps:
         except torch.OutOfMemoryError:
             raise
         except RuntimeError:
+            torch.cuda.set_stream(stream)  # torch does not, if a recording has failed
             self._can_record = False
         else:
             self._graphs[shape] = graph
