@@ -14,6 +14,7 @@ from overheard.core.errors import PlanError
 from overheard.learning.engines import stacked, stacked_steps
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_steps import StackedSteps
+from overheard.learning.engines.vmapped_networks import runs_under_vmap
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
 from tests.learning.cases import (
@@ -23,6 +24,7 @@ from tests.learning.cases import (
     RECIPES,
     SEED,
     TABLE,
+    TEXTS,
     WORDS,
     largest_difference,
     pool_of,
@@ -147,14 +149,10 @@ class Branching(Hidden):
         return functional.linear(turned, self.last.weight)
 
 
-@pytest.mark.parametrize("build", [Hidden, Branching])
-def test_networks_that_vmap_cannot_run_are_not_stacked_on_a_gpu(build: BuildModel) -> None:
-    start, pool = start_of(build), pool_of(TABLE, torch.float64)
-    train = partial(
-        train_cohort, build, start, pool, CLIENTS[:1], RECIPES["sgd"], seed=SEED, round=0
-    )
-    refuses = patch.object(stacked, "StackedSteps", side_effect=AssertionError)
-    with pretended_device() as device, refuses:
-        (there,) = train(device=device)
-    (here,) = train()
-    assert there.delta.keys() == here.delta.keys()
+def test_networks_that_vmap_cannot_run_are_told_apart() -> None:
+    """On a GPU others are stacked."""
+    inputs = pool_of(TABLE, torch.float64).inputs
+    assert not runs_under_vmap(Hidden().train(), inputs)
+    assert not runs_under_vmap(Branching().train(), inputs)
+    assert runs_under_vmap(MLP().train(), inputs)
+    assert runs_under_vmap(WORDS().train(), pool_of(TEXTS, torch.float64).inputs)
