@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from overheard.learning.memory_layout import (
 from overheard.learning.precision import computing, step_precision
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
-from overheard.learning.threads import single_thread
+from overheard.learning.threads import available_cores, single_thread
 from overheard.learning.training_job import (
     ClientResult,
     ClientTask,
@@ -47,6 +48,9 @@ MOST_LANES = 16
 
 STEPS_PER_LANE = 8
 """Fewest steps for which a lane is made, as making one takes as long as a few steps."""
+
+COPIERS = 4
+"""Threads that copy the changes of a client out of locked memory."""
 
 LEAST_REPLAYS = 3
 """Fewest steps with batches of a size for which a lane records a graph of such a step."""
@@ -197,26 +201,27 @@ class SideBySideTrainer:
     def train(self, clients: Sequence[GroupedTask]) -> Iterator[ClientResult]:
         """Train these clients, and yield results in input order."""
         place, parity, earlier = 0, 0, None
-        try:
-            while place < len(clients):
-                wave = clients[place : place + len(self._lanes)]
-                try:
-                    begun = self._begin(wave, parity)
-                except torch.OutOfMemoryError:
-                    if len(self._lanes) == 1:
-                        raise
-                    self._halve_lanes()
-                    continue
-                place, parity = place + len(wave), 1 - parity
+        with ThreadPoolExecutor(min(COPIERS, available_cores())) as copiers:
+            try:
+                while place < len(clients):
+                    wave = clients[place : place + len(self._lanes)]
+                    try:
+                        begun = self._begin(wave, parity)
+                    except torch.OutOfMemoryError:
+                        if len(self._lanes) == 1:
+                            raise
+                        self._halve_lanes()
+                        continue
+                    place, parity = place + len(wave), 1 - parity
+                    if earlier is not None:
+                        yield from self._results(earlier, copiers)
+                    earlier = begun
                 if earlier is not None:
-                    yield from self._results(earlier)
-                earlier = begun
-            if earlier is not None:
-                yield from self._results(earlier)
-        finally:
-            # Lanes may still use memory that goes with this object.
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
+                    yield from self._results(earlier, copiers)
+            finally:
+                # Lanes may still use memory that goes with this object.
+                if self._device.type == "cuda":
+                    torch.cuda.synchronize(self._device)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
@@ -294,7 +299,7 @@ class SideBySideTrainer:
         self._shared.order[parity * self._half : place].copy_(torch.cat(orders))
         return runs, kept
 
-    def _results(self, wave: _Wave) -> Iterator[ClientResult]:
+    def _results(self, wave: _Wave, copiers: Executor) -> Iterator[ClientResult]:
         """Wait for a wave, and yield its results."""
         for end in wave.ends:
             if end is not None:
@@ -303,9 +308,11 @@ class SideBySideTrainer:
         rows = self._arriving(wave.rows)
         for one, row, numbers in zip(wave.clients, wave.rows, rows, strict=True):
             parts = torch.split(numbers, self._sizes)
-            named = zip(self._names, parts, self._shapes, strict=True)
-            # Each a copy, so that a caller who keeps one keeps no others.
-            delta = {name: part.view(shape).clone() for name, part, shape in named}
+            # Each a copy, so that a caller who keeps one keeps no others. New memory takes
+            # longer than copying, so several threads ask for it.
+            copies = copiers.map(torch.clone, parts)
+            named = zip(self._names, copies, self._shapes, strict=True)
+            delta = {name: part.view(shape) for name, part, shape in named}
             yield ClientResult(one.client, delta, losses[row])
 
     def _arriving(self, rows: Sequence[int]) -> Iterator[Tensor]:
