@@ -88,7 +88,7 @@ def _describe_reading(
         chunk=MODELS_PER_STACK,
         update_bytes=0.0,
         is_stacked_on_cpu=is_mlp,
-        is_stacked_on_gpu=is_mlp,
+        on_gpu="stacked" if is_mlp else "one by one",
         in_workers=False,
         read=float(len(inputs)),
     )

@@ -25,7 +25,7 @@ from overheard.learning.architecture import (
     needs_two_examples,
 )
 from overheard.learning.devices.choice import settle_device
-from overheard.learning.devices.training_work import TrainingWork, count_step
+from overheard.learning.devices.training_work import GpuEngine, TrainingWork, count_step
 from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.side_by_side import (
@@ -285,7 +285,7 @@ def describe_training(
             one.numel() * one.element_size() for one in sent_tensors(structure).values()
         ),
         is_stacked_on_cpu=_gains_from_stacking(structure, cpu),
-        is_stacked_on_gpu=_obstacle_to_stacking(structure, recipe) is None,
+        on_gpu=_engine_on_gpu(structure, recipe),
         in_workers=are_jobs
         or (
             not _gains_from_stacking(structure, cpu)
@@ -294,6 +294,13 @@ def describe_training(
         read=read,
         times=times,
     )
+
+
+def _engine_on_gpu(structure: nn.Module, recipe: Recipe) -> GpuEngine:
+    """Return how `train_groups` trains several clients on a GPU."""
+    if _obstacle_to_stacking(structure, recipe) is None:
+        return "stacked"
+    return "side by side" if can_train_side_by_side(structure, recipe) else "one by one"
 
 
 def _engine_of_crafted(groups: Sequence[TrainingGroup]) -> Engine | None:

@@ -84,7 +84,10 @@ def test_a_folder_that_cannot_be_written_costs_the_storing_alone(
 @pytest.mark.slow
 def test_measured_costs_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "GPU", torch.device("cpu"))
-    monkeypatch.setattr(calibration, "STACKED", 2)
+    monkeypatch.setattr(calibration, "STACKED", 3)
+    monkeypatch.setattr(calibration, "FEW", 2)
+    monkeypatch.setattr(calibration, "STEPS", (2, 4))
+    monkeypatch.setattr(calibration, "WIDTH", 8)
     monkeypatch.setattr(calibration, "SIDE", 8)
     machine = measure_machine(3)
     assert machine.cores == 3

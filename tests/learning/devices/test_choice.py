@@ -10,7 +10,7 @@ from overheard.core import main_process
 from overheard.core.errors import PlanError
 from overheard.core.main_process import LeftToMainProcess, become_worker
 from overheard.core.recipe import Recipe
-from overheard.learning.devices import choice
+from overheard.learning.devices import calibration, choice
 from overheard.learning.devices.choice import (
     Host,
     check_device,
@@ -83,7 +83,7 @@ def test_large_training_goes_to_a_gpu_and_small_training_does_not(gpu: list[int]
 
 
 def test_training_that_a_gpu_does_not_speed_up_stays_on_the_cpu(gpu: list[int]) -> None:
-    assert settle_device("auto", lambda: work(100_000, is_stacked_on_gpu=False)) == "cpu"
+    assert settle_device("auto", lambda: work(100_000, on_gpu="one by one")) == "cpu"
     assert len(gpu) == 1
 
 
@@ -127,7 +127,7 @@ def test_a_worker_leaves_to_the_main_process_what_a_gpu_is_for(gpu: list[int]) -
     become_worker()
     use_host(known)
     assert settle_device("auto", lambda: work(10)) == "cpu"
-    assert settle_device("auto", lambda: work(100_000, is_stacked_on_gpu=False)) == "cpu"
+    assert settle_device("auto", lambda: work(100_000, on_gpu="one by one")) == "cpu"
     for name in ("auto", "cuda"):
         with pytest.raises(LeftToMainProcess):
             settle_device(name, lambda: work(100_000))
@@ -189,3 +189,16 @@ def test_counting_leaves_the_state_of_random_numbers_alone() -> None:
     state = torch.random.get_rng_state()
     count_step(CONVOLUTIONS, torch.ones(1, 2, 16, 16))
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_a_gpu_that_cannot_be_measured_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(cores: int) -> Machine:
+        raise RuntimeError("CUDA error: no kernel image is available")
+
+    monkeypatch.setattr(choice, "may_have_gpu", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(calibration, "machine_with_gpu", fail)
+    assert settle_device("auto", lambda: work(100_000)) == "cpu"
+    assert "the GPU is not used, as it could not be measured: CUDA error" in caplog.text

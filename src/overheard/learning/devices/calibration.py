@@ -33,12 +33,13 @@ from overheard.learning.devices.machine import (
 from overheard.learning.devices.training_work import StepCounts, count_step
 from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
+from overheard.learning.engines.side_by_side import train_side_by_side
 from overheard.learning.engines.stacked import StackedTrainer
-from overheard.learning.initialization import fresh_model, initial_weights
+from overheard.learning.initialization import fresh_model, initial_weights, model_structure
 from overheard.learning.threads import single_thread
 from overheard.learning.training_job import ClientTask, TrainingGroup, TrainingJob
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the measurements; others are measured anew."""
 
 MOST_SECONDS = 1000.0
@@ -47,8 +48,14 @@ MOST_SECONDS = 1000.0
 WIDTH, SIDE = 128, 16
 """Channels and pixels per side of the measured convolutions."""
 
-STACKED = 32
-"""Clients in a measured stack."""
+STACKED, FEW = 32, 4
+"""Clients in a large and in a small stack."""
+
+LANES = 16
+"""Clients that train side by side."""
+
+STEPS = (8, 32)
+"""Steps in a short and in a long training on a GPU, both enough to record them."""
 
 COPIED = 2**24
 """Bytes of a measured copy."""
@@ -59,7 +66,7 @@ Costs = TypeVar("Costs", CoreCosts, GpuCosts)
 
 
 def machine_with_gpu(cores: int, folder: Path | None = None) -> Machine:
-    """Return the costs of this machine, which has a GPU; measured once, in about two seconds.
+    """Return the costs of this machine, which has a GPU; measured once, in a few seconds.
 
     They are kept by the names of the GPU and of the processor, the version of torch and the
     number of cores, so that later audits on the machine decide alike. A file that is damaged is
@@ -206,7 +213,7 @@ def _texts() -> _Trial:
 
 
 def measure_machine(cores: int) -> Machine:
-    """Measure one core and the GPU of this machine, in about two seconds.
+    """Measure one core and the GPU of this machine, in a few seconds.
 
     Args:
         cores: its number of cores.
@@ -214,22 +221,26 @@ def measure_machine(cores: int) -> Machine:
     """
     images, table, texts = _images(), _table(), _texts()
     with single_thread():
-        call = _step_seconds(partial(_train_one, texts, CPU), 4, 40) / texts.counts().calls
-        step = _step_seconds(partial(_train_one, images, CPU), 1, 4)
+        call = _steps(partial(_train_one, texts, CPU), 4, 40).step / texts.counts().calls
+        step = _steps(partial(_train_one, images, CPU), 1, 4).step
         core = replace(_fitted(USUAL_CORE, images.counts(), step, call), call=call)
         began = perf_counter()
-        _train_stack(images, 1)
+        _train_stack(images, STACKED, 1)
         started = perf_counter() - began
-        call = _step_seconds(partial(_train_stack, table), 4, 40) / table.counts().calls
-        step = _step_seconds(partial(_train_stack, images), 2, 8)
-        one_step = _seconds(partial(_train_stack, images, 1))
-        _train_one(texts, GPU, 4)
-        single = _step_seconds(partial(_train_one, texts, GPU), 4, 40)
+        few = _steps(partial(_train_stack, images, FEW), *STEPS)
+        many = _steps(partial(_train_stack, images, STACKED), *STEPS)
+        client = max(0.0, many.before - few.before) / (STACKED - FEW)
+        call = _steps(partial(_train_stack, table, STACKED), *STEPS).step / table.counts().calls
+        lanes = _steps(partial(_train_lanes, texts), *STEPS)
+        single = _steps(partial(_train_one, texts, GPU), *STEPS).step
         gpu = replace(
-            _fitted(USUAL_GPU, images.counts(STACKED), step, call),
-            start=max(0.0, started - one_step),
-            client=max(0.0, one_step - step) / STACKED,
+            _fitted(USUAL_GPU, images.counts(STACKED), many.step, call),
+            start=max(0.0, started - many.before - many.step),
+            stack=max(0.0, few.before - FEW * client),
+            lanes=max(0.0, lanes.before - LANES * client),
+            client=client,
             stacked_call=call,
+            lane_call=lanes.step / LANES / texts.counts().calls,
             single_call=single / texts.counts().calls,
             copied_byte=_copy_seconds(),
         )
@@ -249,18 +260,41 @@ def _train_one(trial: _Trial, device: torch.device, steps: int) -> None:
         pass
 
 
-def _train_stack(trial: _Trial, steps: int) -> None:
-    job, tasks = trial.job(steps, GPU), trial.tasks(STACKED)
+def _train_stack(trial: _Trial, clients: int, steps: int) -> None:
+    job, tasks = trial.job(steps, GPU), trial.tasks(clients)
     group = TrainingGroup(job.start, job.pool.to(GPU), tasks, job.seed)
     trainer = StackedTrainer(fresh_model(job.build_model, Seed(0)), job.recipe, 0, GPU)
     trainer.train([GroupedClient(group, one) for one in tasks])
 
 
-def _step_seconds(train: Callable[[int], None], few: int, more: int) -> float:
-    """Return the seconds of a step, from runs with few and with more steps."""
+def _train_lanes(trial: _Trial, steps: int) -> None:
+    job, tasks = trial.job(steps, GPU), trial.tasks(LANES)
+    group = TrainingGroup(job.start, job.pool, tasks, job.seed)
+    for _ in train_side_by_side(model_structure(job.build_model), [job], [group]):
+        pass
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Seconds of a training.
+
+    Args:
+        before: those that do not grow with the number of steps.
+        step: those of a step.
+
+    """
+
+    before: float
+    step: float
+
+
+def _steps(train: Callable[[int], None], few: int, more: int) -> _Steps:
+    """Return the seconds of a training, from runs with few and with more steps."""
     train(few)
     short, long = (_seconds(partial(train, steps)) for steps in (few, more))
-    return max(1e-7, (long - short) / (more - few))
+    step = max(1e-7, (long - short) / (more - few))
+    return _Steps(max(0.0, short - few * step), step)
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -1,5 +1,6 @@
 """The choice of the device that trains: that which takes less time."""
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from overheard.core.main_process import require_main_process
 from overheard.learning.devices.machine import USUAL_CORE, Machine
 from overheard.learning.devices.training_work import TrainingWork
 from overheard.learning.threads import available_cores
+
+_LOG = logging.getLogger("overheard")
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 
@@ -152,10 +155,18 @@ def is_large(work: TrainingWork, cores: int) -> bool:
 
 
 def measured_machine(cores: int) -> Machine | None:
-    """Return the costs of this machine, stored or measured now; None = it has no GPU."""
+    """Return the costs of this machine, stored or measured now.
+
+    None = it has no GPU, or none on which the measurement runs.
+    """
     if not torch.cuda.is_available():
         return None
     # Only here, as it loads libraries that most commands do not need.
     from overheard.learning.devices.calibration import machine_with_gpu
 
-    return machine_with_gpu(cores)
+    try:
+        return machine_with_gpu(cores)
+    # torch, its libraries and drivers have many errors, and the CPU trains everything.
+    except Exception as error:
+        _LOG.warning("the GPU is not used, as it could not be measured: %s", error)
+        return None

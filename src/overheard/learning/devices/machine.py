@@ -50,34 +50,46 @@ class GpuCosts:
 
     Args:
         start: to start it in a process.
+        stack: to prepare a stack of clients, and to record its steps.
+        lanes: to prepare copies of a network that train side by side.
         client: to prepare a client, and to return its update.
         operation: for a multiplication or an addition.
         byte: to write a byte of a result.
         stacked_call: to call an operator for a stack of clients.
-        single_call: to call an operator for one client, where they cannot be stacked.
+        lane_call: to call an operator for one of the clients that train side by side.
+        single_call: to call an operator for one client alone.
         copied_byte: to copy a byte of an update to the memory of the CPU.
 
     """
 
     start: float
+    stack: float
+    lanes: float
     client: float
     operation: float
     byte: float
     stacked_call: float
+    lane_call: float
     single_call: float
     copied_byte: float
 
     def seconds(self, work: TrainingWork) -> float:
         """Return the seconds of a piece of training, once the GPU is started."""
         counts, chunk = work.counts, max(1, min(work.chunk, work.clients))
-        call = self.stacked_call / chunk if work.is_stacked_on_gpu else self.single_call
+        prepared, call = {
+            "stacked": (self.stack / chunk, self.stacked_call / chunk),
+            "side by side": (self.lanes / chunk, self.lane_call),
+            "one by one": (0.0, self.single_call),
+        }[work.on_gpu]
         per_step = counts.calls * call + counts.fixed_bytes * self.byte
         per_example = counts.operations * self.operation + counts.bytes * self.byte
         # Models are read one by one.
         calls = bool(work.read) * counts.calls * self.single_call
-        read = READ_SHARE * (work.read * per_example + calls)
-        each = work.steps * per_step + work.examples * per_example + read
-        return work.clients * (each + self.client + work.update_bytes * self.copied_byte)
+        each = self.client + work.update_bytes * self.copied_byte
+        each += READ_SHARE * (work.read * per_example + calls)
+        if work.steps:
+            each += prepared + work.steps * per_step + work.examples * per_example
+        return work.clients * each
 
 
 USUAL_CORE = CoreCosts(operation=5.3e-12, byte=5e-10, call=1.5e-5)
@@ -85,10 +97,13 @@ USUAL_CORE = CoreCosts(operation=5.3e-12, byte=5e-10, call=1.5e-5)
 
 USUAL_GPU = GpuCosts(
     start=3.0,
-    client=3e-4,
+    stack=0.05,
+    lanes=0.1,
+    client=1e-4,
     operation=2e-14,
     byte=1.5e-12,
     stacked_call=1e-5,
+    lane_call=1e-5,
     single_call=1e-4,
     copied_byte=5e-10,
 )

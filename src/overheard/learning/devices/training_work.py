@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, final
 
 import torch
 from jaxtyping import Shaped
@@ -22,6 +22,10 @@ FEW = 2
 
 KEPT_COUNTS = 256
 """Most counted architectures that are kept."""
+
+
+GpuEngine = Literal["stacked", "side by side", "one by one"]
+"""How a GPU trains several clients."""
 
 
 @final
@@ -56,7 +60,7 @@ class TrainingWork:
         chunk: clients that a GPU trains at once.
         update_bytes: bytes of an update.
         is_stacked_on_cpu: whether a CPU stacks them.
-        is_stacked_on_gpu: whether a GPU stacks them.
+        on_gpu: how a GPU trains them.
         in_workers: whether worker processes on the CPU can share the work.
         read: examples whose outputs are computed after the training of a client.
         times: how often such clients are trained; a GPU is started once.
@@ -70,7 +74,7 @@ class TrainingWork:
     chunk: int
     update_bytes: float
     is_stacked_on_cpu: bool
-    is_stacked_on_gpu: bool
+    on_gpu: GpuEngine
     in_workers: bool
     read: float = 0.0
     times: int = 1
