@@ -184,7 +184,12 @@ def compute_gradient_evidence(
     # Each update takes the gradients of all records, at some points on its way.
     senders = max(map(len, senders_by_round.values()), default=1)
     knowledge = with_settled_device(
-        knowledge, known.inputs, senders * len(PATH_POINTS), len(known), are_jobs=False
+        knowledge,
+        known.inputs,
+        senders * len(PATH_POINTS),
+        len(known),
+        epochs=1,
+        are_jobs=False,
     )
     shared = _SharedInputs(known, knowledge.compute.job_device, has_axes=has_linear)
     return {

@@ -19,6 +19,7 @@ def settled_device(
     examples: float,
     *,
     read: float = 0.0,
+    epochs: int | None = None,
     are_jobs: bool = True,
 ) -> str:
     """Return the device for the virtual clients of a round, which is no longer "auto".
@@ -32,6 +33,7 @@ def settled_device(
         clients: their number in one round.
         examples: the examples of each.
         read: examples whose outputs are computed after the training of each.
+        epochs: how often each passes its examples; None = as often as the recipe says.
         are_jobs: whether they are trained in jobs, which worker processes share.
 
     Raises:
@@ -53,8 +55,8 @@ def settled_device(
             inputs,
             recipe,
             clients=max(1, round(clients)),
-            examples=examples * recipe.epochs,
-            steps=recipe.steps(max(1, round(examples)), None),
+            examples=examples * (recipe.epochs if epochs is None else epochs),
+            steps=recipe.steps(max(1, round(examples)), epochs),
             chunk=CHUNK,
             are_jobs=are_jobs,
             read=read,
@@ -71,8 +73,11 @@ def with_settled_device(
     examples: float,
     *,
     read: float = 0.0,
+    epochs: int | None = None,
     are_jobs: bool = True,
 ) -> Knowledge:
     """Return the knowledge with the device of `settled_device` in its compute settings."""
-    device = settled_device(knowledge, inputs, clients, examples, read=read, are_jobs=are_jobs)
+    device = settled_device(
+        knowledge, inputs, clients, examples, read=read, epochs=epochs, are_jobs=are_jobs
+    )
     return replace(knowledge, compute=replace(knowledge.compute, device=device))
