@@ -116,7 +116,7 @@ def _training_device(
             times=plan.rounds_of(arm) * len(plan.arms) * len(plan.seeds),
         )
 
-    return settle_device(resources.device, describe)
+    return settle_device(resources.device, describe, "clients of the federation")
 
 
 def _refuse_replaced_canaries(partition: DataPartition) -> None:

@@ -20,6 +20,7 @@ from overheard.findings.audit import Audit
 from overheard.findings.audited_recording import AuditedRecording
 from overheard.findings.finding import Refusal
 from overheard.findings.names import make_printable
+from overheard.learning.devices.choice import forget_parts, sentence_on_devices
 from overheard.plans.plan import Plan
 from overheard.plans.planned_verdicts import (
     NO_TRUTH,
@@ -57,6 +58,7 @@ def audit_and_report(
         PlanError: if no attack could be asked anything.
 
     """
+    forget_parts()
     with progress_bar(Console(stderr=True), quiet) as on_step:
         found = audit(
             plan,
@@ -70,6 +72,7 @@ def audit_and_report(
     refuse_empty_audit(found)
     pictures = folder / PICTURES_FILE
     recording, first = found.recording, first_lines(found)
+    devices = None if resources.device == "cpu" else sentence_on_devices()
     proven = () if recording is None else recording.sentences
     return AuditSummary(
         first,
@@ -81,6 +84,7 @@ def audit_and_report(
             *unmeasured_attacks(found),
             *failure_sentences(found.refusals),
             *found.data,
+            *((devices,) if devices is not None else ()),
             *(
                 (f"Pictures, as sensitive as the data: {pictures}",)
                 if pictures.exists()

@@ -61,7 +61,9 @@ def logits_of_models(
 
     """
     device = settle_device(
-        str(device), lambda: _describe_reading(build_model, models, inputs, count)
+        str(device),
+        lambda: _describe_reading(build_model, models, inputs, count),
+        "outputs of models",
     )
     laid_out, structure = to_channels_last(inputs.to(device)), model_structure(build_model)
     if is_plain_mlp(structure):

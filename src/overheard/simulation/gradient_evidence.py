@@ -190,6 +190,7 @@ def compute_gradient_evidence(
         len(known),
         epochs=1,
         are_jobs=False,
+        part="gradients of candidate records",
     )
     shared = _SharedInputs(known, knowledge.compute.job_device, has_axes=has_linear)
     return {

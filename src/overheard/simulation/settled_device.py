@@ -21,6 +21,7 @@ def settled_device(
     read: float = 0.0,
     epochs: int | None = None,
     are_jobs: bool = True,
+    part: str = "virtual clients",
 ) -> str:
     """Return the device for the virtual clients of a round, which is no longer "auto".
 
@@ -35,6 +36,7 @@ def settled_device(
         read: examples whose outputs are computed after the training of each.
         epochs: how often each passes its examples; None = as often as the recipe says.
         are_jobs: whether they are trained in jobs, which worker processes share.
+        part: what they are called in what an audit says of its devices.
 
     Raises:
         LeftToMainProcess: if it is a GPU, and this is a worker process.
@@ -63,7 +65,7 @@ def settled_device(
             times=compute.repeats,
         )
 
-    return settle_device(compute.device, describe)
+    return settle_device(compute.device, describe, part)
 
 
 def with_settled_device(
@@ -75,9 +77,17 @@ def with_settled_device(
     read: float = 0.0,
     epochs: int | None = None,
     are_jobs: bool = True,
+    part: str = "virtual clients",
 ) -> Knowledge:
     """Return the knowledge with the device of `settled_device` in its compute settings."""
     device = settled_device(
-        knowledge, inputs, clients, examples, read=read, epochs=epochs, are_jobs=are_jobs
+        knowledge,
+        inputs,
+        clients,
+        examples,
+        read=read,
+        epochs=epochs,
+        are_jobs=are_jobs,
+        part=part,
     )
     return replace(knowledge, compute=replace(knowledge.compute, device=device))

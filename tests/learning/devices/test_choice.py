@@ -15,7 +15,9 @@ from overheard.learning.devices.choice import (
     Host,
     check_device,
     current_host,
+    forget_parts,
     may_have_gpu,
+    sentence_on_devices,
     settle_device,
     use_host,
 )
@@ -202,3 +204,23 @@ def test_a_gpu_that_cannot_be_measured_is_not_used(
     monkeypatch.setattr(calibration, "machine_with_gpu", fail)
     assert settle_device("auto", lambda: work(100_000)) == "cpu"
     assert "the GPU is not used, as it could not be measured: CUDA error" in caplog.text
+
+
+def test_a_sentence_says_what_a_gpu_computed(
+    gpu: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "available_cores", lambda: 4)
+    forget_parts()
+    settle_device("auto", lambda: work(10), "clients of the federation")
+    assert sentence_on_devices() == (
+        "Computed on 4 cores of the CPU: the GPU would have saved no time."
+    )
+    for part in ("virtual clients", "shadow models", "virtual clients"):
+        settle_device("auto", lambda: work(100_000), part)
+    assert sentence_on_devices() == (
+        "Computed on the GPU: virtual clients and shadow models; everything else on 4 cores of "
+        "the CPU."
+    )
+    forget_parts()
+    monkeypatch.setattr(choice, "may_have_gpu", lambda: False)
+    assert sentence_on_devices() is None

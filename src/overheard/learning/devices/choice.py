@@ -94,7 +94,9 @@ def use_host(host: Host) -> None:
     _HOST[:] = [host]
 
 
-def settle_device(name: str, describe: Callable[[], TrainingWork | None]) -> str:
+def settle_device(
+    name: str, describe: Callable[[], TrainingWork | None], part: str = "clients"
+) -> str:
     """Return the device to train on: for "auto" the GPU where it saves time, else "cpu".
 
     The choice depends on the work and the machine alone: it is the same in each process, and
@@ -104,6 +106,7 @@ def settle_device(name: str, describe: Callable[[], TrainingWork | None]) -> str
         name: the asked device; others than "auto" are returned.
         describe: describes the work; None = unknown, which stays on the CPU. Not called
             without a GPU.
+        part: what is trained, for `sentence_on_devices`.
 
     Raises:
         LeftToMainProcess: if the GPU is to be used in a worker process.
@@ -112,7 +115,30 @@ def settle_device(name: str, describe: Callable[[], TrainingWork | None]) -> str
     device = name if name != "auto" else "cuda" if _gains_from_gpu(describe) else "cpu"
     if device == "cuda":
         require_main_process()
+        _ON_GPU[part] = None
     return device
+
+
+_ON_GPU: dict[str, None] = {}
+"""What was trained on a GPU."""
+
+
+def forget_parts() -> None:
+    """Forget what was trained on a GPU, before another audit begins."""
+    _ON_GPU.clear()
+
+
+def sentence_on_devices() -> str | None:
+    """Return what was trained on which device since `forget_parts`; None without a GPU."""
+    if not may_have_gpu():
+        return None
+    cores = available_cores()
+    on_cores = f"on {cores} core{'s' if cores > 1 else ''} of the CPU"
+    if not _ON_GPU:
+        return f"Computed {on_cores}: the GPU would have saved no time."
+    *others, last = _ON_GPU
+    parts = f"{', '.join(others)} and {last}" if others else last
+    return f"Computed on the GPU: {parts}; everything else {on_cores}."
 
 
 def _gains_from_gpu(describe: Callable[[], TrainingWork | None]) -> bool:

@@ -113,7 +113,12 @@ def _train_round(
         clients = [one for group in groups for one in group.clients]
         examples = sum(len(one.rows) for one in clients) / max(1, len(clients))
         device = settled_device(
-            knowledge, pool.inputs, len(clients) * design.rounds, examples, are_jobs=False
+            knowledge,
+            pool.inputs,
+            len(clients) * design.rounds,
+            examples,
+            are_jobs=False,
+            part="simulated federations",
         )
         results = train_groups(
             build_model,

@@ -84,7 +84,9 @@ def compute_shadow_logits(
     """
     size = shadow_size(view, knowledge, include_candidates=include_candidates)
     records = candidate_records(knowledge).inputs
-    knowledge = with_settled_device(knowledge, records, count, size, read=len(records))
+    knowledge = with_settled_device(
+        knowledge, records, count, size, read=len(records), part="shadow models"
+    )
     jobs = _shadow_jobs(view, knowledge, rounds, count, include_candidates=include_candidates)
     results: dict[int, JobResult] = {}
 

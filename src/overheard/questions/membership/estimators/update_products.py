@@ -179,7 +179,12 @@ def _round_products(
     models = min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each))
     trained = models + trainings * len(candidate_records(knowledge))
     settings = with_settled_device(
-        knowledge, candidate_records(knowledge).inputs, trained, size, are_jobs=False
+        knowledge,
+        candidate_records(knowledge).inputs,
+        trained,
+        size,
+        are_jobs=False,
+        part="shadow models",
     ).compute
     job = UpdateProductsJob(
         number,
