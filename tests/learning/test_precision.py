@@ -41,6 +41,17 @@ def test_no_product_on_a_gpu_is_rounded_unless_asked() -> None:
             assert of_gpu() == [True, True, True]
 
 
+def test_convolutions_have_the_same_bits_in_each_run() -> None:
+    cudnn = torch.backends.cudnn
+    cudnn.benchmark = True
+    try:
+        with computing("tf32"):
+            assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
+        assert (cudnn.deterministic, cudnn.benchmark) == (False, True)
+    finally:
+        cudnn.benchmark = False
+
+
 def test_a_block_within_another_ends_with_the_outer_precision() -> None:
     with computing("tf32"):
         with computing("float32"):

@@ -49,8 +49,9 @@ def computing(precision: Precision) -> Iterator[None]:
     - "bf16": factors are rounded to 7 bits in the layers that torch's autocast knows, and as in
       "tf32" in other products.
 
-    Products of float64 numbers are not rounded, nor is anything on a CPU. These settings of
-    torch hold for the whole process; once no block is running, they are as they were before.
+    Products of float64 numbers are not rounded, nor is anything on a CPU. Convolutions have the
+    same bits in each run. These settings of torch hold for the whole process; once no block is
+    running, they are as they were before.
     """
     block = object()
     with _lock:
@@ -103,12 +104,15 @@ def _hear_advice() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """Torch's settings of precision.
+    """Torch's settings of how products are computed on a GPU.
 
-    Before torch 2.9 there were the first two alone. They remain, and reading them fails if they
-    differ from the new ones, so both are kept alike.
+    Before torch 2.9 there was no precision by product. The older settings remain, and reading
+    them fails if they differ from the new ones, so both are kept alike.
 
     Args:
+        is_deterministic: whether cuDNN takes only algorithms whose sums are the same in each
+            run.
+        is_tried: whether cuDNN tries which algorithm is fastest, which differs from run to run.
         convolutions: whether cuDNN rounds to TF32.
         matmul: the precision of matrix products: "highest", "high" or "medium".
         by_product: "ieee", "tf32", or "none" where torch takes a more general setting, in the
@@ -116,6 +120,8 @@ class _Settings:
 
     """
 
+    is_deterministic: bool
+    is_tried: bool
     convolutions: bool
     matmul: str
     by_product: tuple[str, ...] = ()
@@ -126,6 +132,8 @@ class _Settings:
         is_rounded = precision != "float32"
         each = ["tf32" if is_rounded and place < _OF_GPU else "ieee" for place in range(6)]
         return cls(
+            True,
+            False,
             is_rounded,
             "high" if is_rounded else "highest",
             tuple(each) if _ARE_BY_PRODUCT else (),
@@ -149,10 +157,18 @@ class _Settings:
             convolutions = torch.backends.cudnn.allow_tf32
         except RuntimeError:  # It differs from "ieee".
             convolutions = True
-        return cls(convolutions, torch.get_float32_matmul_precision(), tuple(found))
+        return cls(
+            torch.backends.cudnn.deterministic,
+            torch.backends.cudnn.benchmark,
+            convolutions,
+            torch.get_float32_matmul_precision(),
+            tuple(found),
+        )
 
     def write(self) -> None:
         """Put the settings into force."""
+        torch.backends.cudnn.deterministic = self.is_deterministic
+        torch.backends.cudnn.benchmark = self.is_tried
         torch.backends.cudnn.allow_tf32 = self.convolutions
         torch.set_float32_matmul_precision(self.matmul)
         for one, setting in zip(_PLACES, self.by_product, strict=False):
