@@ -6,8 +6,12 @@ order, a count) stops them. Tensors of this device have numbers. Each of them ho
 the CPU, on which every operation is computed after the rules of a GPU were checked.
 
 The device is called "meta", as torch can differentiate on that one without its hardware.
+
+Where `OVERHEARD_TEST_DEVICE` names a real device, such as "cuda", tests/test_devices.py runs
+on that one.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +28,9 @@ from overheard.learning.engines.cpu_draws import DRAW_ONLY_FOR_DROPOUT
 
 DEVICE = torch.device("meta")
 """The device."""
+
+REAL_DEVICE = os.environ.get("OVERHEARD_TEST_DEVICE", "")
+"""The real device that takes its place; "" = none."""
 
 aten = torch.ops.aten
 
@@ -137,6 +144,16 @@ def pretended_device() -> Iterator[torch.device]:
     )
     with no_gradients, fused, _Device():
         yield DEVICE
+
+
+@contextmanager
+def device_under_test() -> Iterator[torch.device]:
+    """Return the real device that the environment names, or else the pretended one."""
+    if REAL_DEVICE:
+        yield torch.device(REAL_DEVICE)
+    else:
+        with pretended_device() as device:
+            yield device
 
 
 def _run(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:

@@ -6,14 +6,14 @@ checks the devices first. So both results are equal up to the rounding of other 
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from unittest.mock import patch
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from overheard.core.defense import BuildModel
+from overheard.core.defense import BuildModel, Defense, LocalTraining
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.messages import Update, Weights
@@ -63,16 +63,22 @@ from tests.learning.cases import (
     SEED,
     TABLE,
     TEXTS,
-    largest_difference,
     pool_of,
     start_of,
 )
-from tests.pretended_device import DeviceTensor, MixedDevicesError, pretended_device
+from tests.pretended_device import (
+    REAL_DEVICE,
+    DeviceTensor,
+    MixedDevicesError,
+    device_under_test,
+    pretended_device,
+)
 from tests.simulation.small_run import Raw, knowledge, server_view
 
 COLOURS = Task((3, 32, 32), ("a", "b", "c"))
 TWO_CLASSES = Task((4,), ("a", "b"))
-ONE_STEP = Recipe(rate=0.1, epochs=1, batch=4)
+THREE_STEPS = Recipe(rate=0.1, epochs=3, batch=4)
+ONE_STEP = replace(THREE_STEPS, epochs=1)
 
 SMALLER: dict[str, Model] = {
     "conv_net": ConvNet(width=4),
@@ -82,9 +88,24 @@ SMALLER: dict[str, Model] = {
 """Models whose default size takes long; the transformer with adapters."""
 
 CLIENTS = (ClientTask("client/0", torch.arange(4)), ClientTask("client/1", torch.arange(4, 6)))
-ENGINES: tuple[Engine, ...] = ("sequential", "stacked")
+ENGINES: tuple[Engine, ...] = ("sequential", "stacked", *(["auto"] if REAL_DEVICE else []))
+"""On a real device, "auto" trains those that cannot be stacked side by side."""
+
 LEFT_OUT = ("own", "unknown", "resnet18", "vgg16")
 """No networks of their own, and two that take 20 s. Other models have all of their layers."""
+
+OWN_ERRORS = 10
+"""How many times the CPU's own error in float32 an update may differ, if that is more."""
+
+TAKING_ONE_STEP = ("alexnet", "mobilenet", "tiny_resnet")
+"""Deep networks, and those with a batch norm, which amplify the rounding of earlier steps."""
+
+LIMITS = {torch.float32: 1e-4, torch.float64: 1e-9}
+"""The most that an update may differ from the CPU's, relative to its size."""
+
+DTYPES = list(LIMITS) if REAL_DEVICE else [torch.float64]
+"""The pretended device rounds as a CPU does, so float64 alone shows what is computed wrongly.
+Recipes and defenses train in float32 there."""
 
 ARCHITECTURES = [one for one in MODELS.plugins() if one not in LEFT_OUT]
 
@@ -102,6 +123,28 @@ def architecture(name: str) -> tuple[BuildModel, Task]:
     raise AssertionError(f"no task for {name}")
 
 
+CHANGING_TRAINING = [
+    name
+    for name, defense in DEFENSES.plugins().items()
+    if defense.on_training is not Defense.on_training
+]
+
+
+def recipe_of(name: str) -> Recipe:
+    """Return how a model trains."""
+    return ONE_STEP if name in TAKING_ONE_STEP else THREE_STEPS
+
+
+def relative_difference(one: Weights, other: Weights) -> float:
+    """Return the L2 norm of the difference of two updates, over that of the first."""
+    assert one.keys() == other.keys()
+    apart, size = (
+        torch.stack([part.double().norm() for part in parts]).norm()
+        for parts in ([other[name] - one[name] for name in one], one.values())
+    )
+    return float(apart / size)
+
+
 def train(
     build: BuildModel,
     task: Task,
@@ -110,15 +153,23 @@ def train(
     device: torch.device | str,
     *,
     is_corrected: bool = False,
+    dtype: torch.dtype = torch.float32,
 ) -> list[Weights]:
     """Return the updates of both clients."""
-    start, clients = start_of(build, torch.float32), list(CLIENTS)
+    start, clients = start_of(build, dtype), list(CLIENTS)
     if is_corrected:
         correction = {name: torch.full_like(one, 0.01) for name, one in start.items()}
         clients[0] = replace(clients[0], correction=correction)
-    pool = pool_of(task, torch.float32, 6)
     results = train_cohort(
-        build, start, pool, clients, recipe, seed=SEED, round=0, engine=engine, device=device
+        build,
+        start,
+        pool_of(task, dtype, 6),
+        clients,
+        recipe,
+        seed=SEED,
+        round=0,
+        engine=engine,
+        device=device,
     )
     return [one.delta for one in results]
 
@@ -127,19 +178,49 @@ def check_training(
     build: BuildModel, task: Task, recipe: Recipe, engine: Engine, *, is_corrected: bool = False
 ) -> None:
     here = train(build, task, recipe, engine, "cpu", is_corrected=is_corrected)
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = train(build, task, recipe, engine, device, is_corrected=is_corrected)
     for one, other in zip(here, there, strict=True):
         assert not any(isinstance(part, DeviceTensor) for part in other.values())
-        assert largest_difference(one, other) < 1e-3
+        assert relative_difference(one, other) < LIMITS[torch.float32]
+
+
+@cache
+def trained_here(name: str, dtype: torch.dtype) -> list[Weights]:
+    """Return the updates of both clients from the CPU, one client after the other."""
+    build, task = architecture(name)
+    return train(build, task, recipe_of(name), "sequential", "cpu", dtype=dtype)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
-def test_every_model_trains(name: str, engine: Engine) -> None:
+def test_every_model_trains(name: str, engine: Engine, dtype: torch.dtype) -> None:
     build, task = architecture(name)
-    check_training(build, task, ONE_STEP, engine)
+    with device_under_test() as device:
+        try:
+            there = train(build, task, recipe_of(name), engine, device, dtype=dtype)
+        except PlanError:
+            pytest.skip("this engine refuses such networks")
+    for one, other in zip(trained_here(name, dtype), there, strict=True):
+        assert not any(isinstance(part, DeviceTensor) for part in other.values())
+        assert {part.dtype for part in other.values()} <= {dtype}
+        limit = max(LIMITS[dtype], OWN_ERRORS * own_error(name, dtype))
+        assert relative_difference(one, other) < limit
+
+
+def own_error(name: str, dtype: torch.dtype) -> float:
+    """Return the CPU's own error, which is large where a network amplifies rounding."""
+    exact = trained_here(name, torch.float64)
+    return max(map(relative_difference, exact, trained_here(name, dtype)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CHANGING_TRAINING)
+def test_every_defense_of_training_trains(name: str, engine: Engine) -> None:
+    changed = DEFENSES.plugins()[name]().on_training(LocalTraining(MLP, THREE_STEPS))
+    check_training(changed.build_model, TABLE, changed.recipe, engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -173,10 +254,10 @@ def test_a_tensor_left_on_the_cpu_is_found() -> None:
         "sequential": property(lambda examples: _Stuck(examples.labels)),
         "stacked": property(lambda examples: examples.labels.cpu()),
     }
-    for engine in ENGINES:
+    for engine, labels in stuck.items():
         with (
             pretended_device() as device,
-            patch.object(Examples, "loss_labels", stuck[engine]),
+            patch.object(Examples, "loss_labels", labels),
             pytest.raises(MixedDevicesError),
         ):
             train(MLP, TABLE, ONE_STEP, engine, device)
@@ -204,7 +285,7 @@ def test_every_model_is_evaluated(name: str, outputs: Callable) -> None:
         pool_of(task, torch.float32, 3).inputs,
     )
     here = list(outputs(build, models, inputs))
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = list(outputs(build, models, inputs, device=device))
     for one, other in zip(here, there, strict=True):
         assert not isinstance(other, DeviceTensor)
@@ -229,7 +310,7 @@ def test_gradients_of_examples(name: str) -> None:
         ]
 
     here = gradients("cpu")
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = gradients(device)
     torch.testing.assert_close(here, there)
 
@@ -262,7 +343,7 @@ def test_every_probe_reads_virtual_clients(members: int | None) -> None:
         return [simulation.readings[probe] for probe in PROBES]
 
     here = read("cpu")
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = read(str(device))
     torch.testing.assert_close(here, there, atol=1e-4, rtol=1e-4)
 
@@ -279,7 +360,7 @@ def test_every_defense_changes_data_and_updates(name: str) -> None:
         return [one.cpu() for one in (*data.tensors(), *update.delta.values())]
 
     here = change("cpu")
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = change(device)
     torch.testing.assert_close(here, there)
 
@@ -306,7 +387,7 @@ def test_share_networks_are_fitted(name: str) -> None:
         return predicted
 
     here = outputs("cpu")
-    with pretended_device() as device:
+    with device_under_test() as device:
         there = outputs(str(device))
     assert not isinstance(there, DeviceTensor)
     torch.testing.assert_close(here, there)
@@ -351,7 +432,7 @@ def test_examples_are_distilled(method: Distillation) -> None:
 
     here = distil("cpu")
     module = "overheard.learning.distillation.unrolled_training.make_fx"
-    with pretended_device() as device, patch(module, _leave_untraced):
+    with device_under_test() as device, patch(module, _leave_untraced):
         there = distil(device)
     assert not any(isinstance(one, DeviceTensor) for one in there)
     torch.testing.assert_close(here, there)

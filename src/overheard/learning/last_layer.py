@@ -87,10 +87,9 @@ class DroppedLinear(nn.Linear):
     """
 
     def __init__(self, linear: nn.Linear, rate: float) -> None:
-        # On the meta device no weights are drawn, so no generator advances.
-        super().__init__(
-            linear.in_features, linear.out_features, linear.bias is not None, device="meta"
-        )
+        # `nn.Linear` would draw weights, which advances a generator.
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight = linear.weight
         self.bias = linear.bias
         self.dropout = nn.Dropout(rate)
