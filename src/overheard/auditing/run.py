@@ -23,6 +23,7 @@ from overheard.auditing.recording import (
     check_recording,
     recording_digest,
 )
+from overheard.auditing.rounding import measure_rounding
 from overheard.auditing.runs_ahead import attack_ahead
 from overheard.auditing.subject import audit_subject, recorded_subject
 from overheard.disk.folder_lock import lock_folder
@@ -85,7 +86,9 @@ def audit(
     with _reserved(home, claim) as store:
         for run in program.runs:
             home.discard_other_origin(run.path_in(home.path), run.origin)
-        subject = audit_subject(audit_inputs, describe_plan(plan))
+        rounding = measure_rounding(audit_inputs)
+        description = describe_plan(plan) + (f"; {rounding}" if rounding is not None else "")
+        subject = audit_subject(audit_inputs, description)
         with closing(attack_ahead(program, audit_inputs, home, progress)) as runs:
             return judge(subject, (attack_run(run, store, progress) for run in runs))
 
