@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
+from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
 from overheard.learning.seeding import seeded
 from overheard.learning.training_job import ClientTask, TrainingJob
@@ -53,6 +54,14 @@ def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
     with seeded(Seed(0)), saved_tensors_hooks(count, lambda tensor: tensor):
         model(example)
     return saved_bytes
+
+
+def full_memory(client: str) -> PlanError:
+    """Return the error that one client alone does not fit into the memory of the GPU."""
+    return PlanError(
+        f"{client} does not fit into the memory of the GPU: set training.batch to a smaller "
+        "number, or device to 'cpu'"
+    )
 
 
 def free_bytes(device: torch.device) -> int:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
+from overheard.core.errors import PlanError
 from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
@@ -215,7 +216,20 @@ class _Uncopied(nn.Module):
         raise TypeError("no copies of this one")
 
 
-@pytest.mark.parametrize("layer", [_Drawing, _Counting, _Replacing, _Uncopied])
+class _Tied(nn.Module):
+    """Calls a layer that its copies do not own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+        layer = self.layer
+        self.call = lambda inputs: 2 * layer(inputs)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.call(inputs)
+
+
+@pytest.mark.parametrize("layer", [_Drawing, _Counting, _Replacing, _Uncopied, _Tied])
 def test_a_step_that_cannot_be_repeated_is_taken_in_sequence(
     layer: Callable[[], nn.Module], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,3 +292,12 @@ def test_full_memory_halves_the_lanes(failing: int, monkeypatch: pytest.MonkeyPa
     with pytest.warns(UserWarning, match="4 clients side by side do not fit") as told:
         check(expected, side_by_side_of(MLP, [group], RECIPES["sgd"], 4))
     assert len(told) == 1
+
+
+def test_a_client_that_does_not_fit_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(side_by_side.Lane, "compute_step", fill)
+    with pytest.raises(PlanError, match=r"client/0 does not fit into the memory of the GPU"):
+        side_by_side_of(MLP, [group_of(MLP, TABLE)], RECIPES["sgd"])

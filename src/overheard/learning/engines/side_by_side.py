@@ -27,7 +27,7 @@ from overheard.learning.engines.lanes import (
 )
 from overheard.learning.engines.sequential import check_start_weights, train_sequentially
 from overheard.learning.initialization import fresh_model
-from overheard.learning.memory import MEMORY_SHARE, free_bytes
+from overheard.learning.memory import MEMORY_SHARE, free_bytes, full_memory
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
     to_channels_last,
@@ -162,6 +162,7 @@ class SideBySideTrainer:
 
         Raises:
             CannotRepeatError: if a step of the network cannot be repeated.
+            PlanError: if one client alone does not fit into the memory of the GPU.
 
         """
         self._jobs = jobs
@@ -199,7 +200,12 @@ class SideBySideTrainer:
         self._loads = [0] * len(self._lanes)
 
     def train(self, clients: Sequence[GroupedTask]) -> Iterator[ClientResult]:
-        """Train these clients, and yield results in input order."""
+        """Train these clients, and yield results in input order.
+
+        Raises:
+            PlanError: if one client alone does not fit into the memory of the GPU.
+
+        """
         place, parity, earlier = 0, 0, None
         with ThreadPoolExecutor(min(COPIERS, available_cores())) as copiers:
             try:
@@ -207,9 +213,9 @@ class SideBySideTrainer:
                     wave = clients[place : place + len(self._lanes)]
                     try:
                         begun = self._begin(wave, parity)
-                    except torch.OutOfMemoryError:
+                    except torch.OutOfMemoryError as error:
                         if len(self._lanes) == 1:
-                            raise
+                            raise full_memory(wave[0].client.name) from error
                         self._halve_lanes()
                         continue
                     place, parity = place + len(wave), 1 - parity
@@ -384,7 +390,12 @@ class SideBySideTrainer:
         lane.wait_for_others()
         with lane.here():
             lane.begin(run)
-            lane.compute_step(size)  # what the first call alone makes is made now
+            try:
+                lane.compute_step(size)  # what the first call alone makes is made now
+            except torch.OutOfMemoryError as error:
+                raise full_memory(one.client.name) from error
+            except RuntimeError as error:  # a copied network may lack its weights
+                raise CannotRepeatError(str(error)) from error
             before = lane.state_outside()
             with no_waiting(self._device):
                 lane.begin(run)

@@ -7,7 +7,6 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
 from overheard.core.recipe import LossName, Precision, Recipe
 from overheard.learning.architecture import has_dropout, is_mlp_with_dropout
@@ -25,7 +24,7 @@ from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.engines.stacked_steps import ClientDraws, StackedSteps
 from overheard.learning.engines.triton_support import runs_triton
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
-from overheard.learning.memory import free_bytes
+from overheard.learning.memory import free_bytes, full_memory
 from overheard.learning.precision import computing, step_precision
 from overheard.learning.sent_tensors import trainable_parameters
 from overheard.learning.threads import single_thread
@@ -252,8 +251,5 @@ def _train_if_it_fits(
         return trainer.train(chunk)
     except torch.OutOfMemoryError as error:
         if len(chunk) == 1:
-            raise PlanError(
-                f"{chunk[0].client.name} does not fit into the memory of the GPU: set "
-                "training.batch to a smaller number, or device to 'cpu'"
-            ) from error
+            raise full_memory(chunk[0].client.name) from error
     return None
