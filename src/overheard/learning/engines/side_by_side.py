@@ -17,6 +17,7 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import has_dropout, needs_two_examples
 from overheard.learning.batches import epoch_order
+from overheard.learning.engines.cpu_draws import draws_numbers
 from overheard.learning.engines.lanes import (
     CannotRepeatError,
     ClientRun,
@@ -30,6 +31,7 @@ from overheard.learning.initialization import fresh_model
 from overheard.learning.memory import MEMORY_SHARE, free_bytes, full_memory
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
+    to_channels_first,
     to_channels_last,
 )
 from overheard.learning.precision import computing, step_precision
@@ -387,6 +389,9 @@ class SideBySideTrainer:
         """
         (run,), kept = self._runs([one], 0)
         size = run.sizes[0]
+        examples = to_channels_first(self._shared.inputs[:size])
+        if self._device.type != "cpu" and draws_numbers(lane.model, examples):
+            raise CannotRepeatError("the network draws random numbers")
         lane.wait_for_others()
         with lane.here():
             lane.begin(run)
