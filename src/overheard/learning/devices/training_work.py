@@ -9,7 +9,6 @@ from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode
 
 from overheard.core.defense import BuildModel
 from overheard.core.seeds import Seed
@@ -129,6 +128,9 @@ def _count(build_model: BuildModel, example: Tensor) -> StepCounts | None:
 
 def _count_pass(model: nn.Module, inputs: Tensor) -> StepCounts:
     """Count one step on all inputs."""
+    # Here, as its import takes a tenth of a second, which audits without a GPU need not wait.
+    from torch.utils.flop_counter import FlopCounterMode
+
     if inputs.is_floating_point():
         inputs = inputs.to(next(model.parameters()).dtype)
     with FlopCounterMode(display=False) as operations, _ResultCounter() as results:
