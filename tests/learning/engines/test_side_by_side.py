@@ -1,6 +1,7 @@
 """Training side by side equals training in sequence."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,11 @@ from overheard.core.errors import PlanError
 from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
-from overheard.learning.engines import side_by_side
+from overheard.learning.engines import lanes, sequential, side_by_side
+from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.side_by_side import train_side_by_side
+from overheard.learning.optimizers import Optimizer
 from overheard.learning.training_job import (
     ClientResult,
     ClientTask,
@@ -41,6 +44,7 @@ from tests.learning.cases import (
     start_of,
 )
 from tests.pretended_device import pretended_device
+from tests.pretended_graphs import Graph, pretend_graphs
 
 TOLERANCE = 1e-12
 
@@ -111,11 +115,11 @@ NETWORKS: dict[str, tuple[BuildModel, Task]] = {
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.usefixtures("unwanted")
-def test_networks_train_as_in_sequence(network: str, lanes: int) -> None:
+def test_networks_train_as_in_sequence(network: str, count: int) -> None:
     build, task = NETWORKS[network]
-    check(*both(build, [group_of(build, task)], RECIPES["sgd"], lanes))
+    check(*both(build, [group_of(build, task)], RECIPES["sgd"], count))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -135,8 +139,8 @@ def test_own_epochs_and_corrections_stay_with_their_client() -> None:
         CLIENTS[3],
     )
     group = group_of(MLP, TABLE, clients=clients)
-    for lanes in (1, 2):
-        check(*both(MLP, [group], RECIPES["momentum"], lanes))
+    for count in (1, 2):
+        check(*both(MLP, [group], RECIPES["momentum"], count))
 
 
 @pytest.mark.usefixtures("unwanted")
@@ -246,10 +250,24 @@ def test_a_step_that_cannot_be_repeated_is_taken_in_sequence(
     def build() -> nn.Module:
         return nn.Sequential(layer(), nn.Linear(6, 3))
 
-    one, other = both(build, [group_of(build, TABLE)], RECIPES["sgd"])
+    with pytest.warns(UserWarning, match="clients of this network train one after the other"):
+        one, other = both(build, [group_of(build, TABLE)], RECIPES["sgd"])
     assert all(same_bits(a.delta, b.delta) for a, b in zip(one, other, strict=True))
     assert len(tries) == 1
     assert not side_by_side.can_train_side_by_side(build(), RECIPES["sgd"])
+
+
+def test_random_numbers_are_drawn_on_the_cpu_in_sequence() -> None:
+    """The pretended device refuses to draw them."""
+
+    def build() -> nn.Module:
+        return nn.Sequential(_Drawing(), nn.Flatten(), nn.Linear(6, 3))
+
+    group, recipe = group_of(build, TABLE), replace(RECIPES["sgd"], epochs=1)
+    here = list(train_sequentially(jobs_of(build, [group], recipe)[0], group.clients))
+    told = pytest.warns(UserWarning, match="it draws random numbers$")
+    with pretended_device() as device, told:
+        check(here, side_by_side_of(build, [group], recipe, device=str(device)))
 
 
 @pytest.mark.parametrize(
@@ -294,10 +312,173 @@ def test_full_memory_halves_the_lanes(failing: int, monkeypatch: pytest.MonkeyPa
     assert len(told) == 1
 
 
+def test_whatever_fails_clients_train_in_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are left, and those of later rounds; the reason is told once."""
+
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Linear(6, 2), nn.Tanh(), nn.Linear(2, 3))
+
+    groups = [group_of(build, TABLE), group_of(build, TABLE, clients=CLIENTS[:2])]
+    read = side_by_side.ChangeReader.read
+
+    def fail(reader: side_by_side.ChangeReader, *arguments: Any) -> list[list[Tensor]]:
+        changes = read(reader, *arguments)
+        if len(changes) < 3:  # of the second wave
+            raise torch.AcceleratorError("CUDA error: launch failed\nA long text.")
+        return changes
+
+    monkeypatch.setattr(side_by_side.ChangeReader, "read", fail)
+    with pytest.warns(UserWarning, match=r"one after the other.*: CUDA error: launch failed$"):
+        one, other = both(build, groups, RECIPES["sgd"], lanes=5)
+    check(one, other)
+    assert not side_by_side.can_train_side_by_side(build(), RECIPES["sgd"])
+
+
 def test_a_client_that_does_not_fit_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(*_: object) -> None:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(side_by_side.Lane, "compute_step", fill)
-    with pytest.raises(PlanError, match=r"client/0 does not fit into the memory of the GPU"):
-        side_by_side_of(MLP, [group_of(MLP, TABLE)], RECIPES["sgd"])
+    monkeypatch.setattr(sequential.SequentialTrainer, "train", fill)
+    (job,) = jobs_of(MLP, [group_of(MLP, TABLE)], RECIPES["sgd"])
+    with pytest.raises(PlanError, match="client/0 does not fit into the memory of the GPU"):
+        list(train_sequentially(job, CLIENTS))
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_graphs(monkeypatch, lanes, side_by_side)
+    build = lanes.build_optimizer
+
+    def build_for_gpu(*arguments: Any) -> Optimizer:
+        optimizer = build(*arguments)
+        if hasattr(optimizer, "_steps"):  # a GPU counts them itself
+            optimizer._steps = torch.zeros((), dtype=torch.float64)
+        return optimizer
+
+    monkeypatch.setattr(lanes, "build_optimizer", build_for_gpu)
+
+
+def normed() -> nn.Module:
+    """A network with batch norm."""
+    return nn.Sequential(
+        nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(108, 3)
+    )
+
+
+@pytest.mark.parametrize("network", ["convolutions", "instance norm", "normed", "words"])
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_recorded_steps_equal_those_in_sequence(network: str) -> None:
+    build, task = {"normed": (normed, IMAGES), **NETWORKS}[network]
+    check(*both(build, [group_of(build, task)], RECIPES["sgd"], lanes=2))
+    # 18, 6, 24 and 12 steps; those with the rests of 3 examples are repeated as well.
+    assert Graph.replays >= 60
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_recorded_steps_follow_the_recipe(recipe: str) -> None:
+    check(*both(MLP, [group_of(MLP, TABLE)], RECIPES[recipe]))
+    assert Graph.replays >= 60
+
+
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_recorded_steps_add_the_corrections_of_their_client() -> None:
+    correction = {name: torch.full_like(one, 0.1) for name, one in start_of(MLP).items()}
+    clients = (*CLIENTS[:2], replace(CLIENTS[2], correction=correction), CLIENTS[3])
+    check(*both(MLP, [group_of(MLP, TABLE, clients=clients)], RECIPES["adam"], lanes=1))
+
+
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_rare_sizes_of_batches_are_not_recorded() -> None:
+    """Each client has a rest of its own, which it meets once."""
+    clients = tuple(ClientTask(f"client/{n}", torch.arange(5 + n)) for n in range(3))
+    recipe = replace(RECIPES["sgd"], epochs=1)
+    check(*both(MLP, [group_of(MLP, TABLE, clients=clients)], recipe, lanes=1))
+    assert Graph.replays == 3 + 1  # and one that was compared
+
+
+class _Reading(nn.Module):
+    """Reads a number on the host."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return inputs / float(inputs.abs().max())
+
+
+@pytest.mark.usefixtures("graphs")
+def test_a_step_that_waits_for_the_gpu_is_taken_in_sequence() -> None:
+    def build() -> nn.Module:
+        return nn.Sequential(_Reading(), nn.Linear(6, 3))
+
+    with pytest.warns(UserWarning, match="a step waits for the GPU"):
+        check(*both(build, [group_of(build, TABLE)], RECIPES["sgd"]))
+
+
+@pytest.mark.usefixtures("graphs")
+def test_a_step_that_is_not_recorded_is_taken_in_sequence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(side_by_side, "no_waiting", lambda device: nullcontext())
+
+    def build() -> nn.Module:
+        return nn.Sequential(_Reading(), nn.Linear(6, 3), nn.Identity())
+
+    with pytest.warns(UserWarning, match=r"cannot be recorded \(operation not permitted"):
+        check(*both(build, [group_of(build, TABLE)], RECIPES["sgd"]))
+    # And no recording is left open.
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+
+
+@pytest.mark.parametrize("failing", [1, 2, 5])
+@pytest.mark.usefixtures("graphs")
+def test_each_graph_is_compared_with_its_step(
+    failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of both sizes and each lane."""
+
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Linear(6, 3), *(nn.Identity() for _ in range(failing)))
+
+    replay = Graph.replay
+
+    def fail(graph: Graph) -> None:
+        if Graph.replays + 1 == failing:
+            Graph.replays += 1
+        else:
+            replay(graph)
+
+    monkeypatch.setattr(Graph, "replay", fail)
+    with pytest.warns(UserWarning, match="a recorded step does something else when repeated"):
+        check(*both(build, [group_of(build, TABLE)], RECIPES["sgd"]))
+    assert Graph.replays == failing
+
+
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_lanes_are_as_many_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    reserved = iter([0, 100])
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: next(reserved))
+    monkeypatch.setattr(side_by_side, "free_bytes", lambda device: 450_000)
+    monkeypatch.setattr(side_by_side, "MEMORY_SHARE", 1 / 1500)
+    group = group_of(MLP, TABLE)
+    (job,) = jobs_of(MLP, [group], RECIPES["sgd"])
+    clients = [GroupedClient(group, one) for one in CLIENTS]
+    trainer = side_by_side.SideBySideTrainer(job, clients, 8)
+    assert len(trainer._lanes) == 4  # one, and three of 100 bytes in 450,000 / 1500
+    assert len(list(trainer.train())) == len(CLIENTS)
+
+
+@pytest.mark.usefixtures("graphs", "unwanted")
+def test_memory_that_is_full_while_lanes_are_made_halves_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    record, recorded = lanes.Lane.record, list[int]()
+
+    def fill(lane: lanes.Lane, size: int) -> None:
+        recorded.append(size)
+        if len(recorded) == 7:  # of the fourth lane
+            raise torch.OutOfMemoryError
+        record(lane, size)
+
+    expected, _ = both(MLP, [group_of(MLP, TABLE)], RECIPES["sgd"])
+    monkeypatch.setattr(lanes.Lane, "record", fill)
+    monkeypatch.setattr(side_by_side, "LEAST_REPEATS", 1)
+    check(expected, side_by_side_of(MLP, [group_of(MLP, TABLE)], RECIPES["sgd"], lanes=4))

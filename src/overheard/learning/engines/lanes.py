@@ -1,5 +1,6 @@
 """A copy of a network that trains clients in memory that stays, so that a graph can do it."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class SharedTensors:
         inputs: of all clients, images in channels-last order.
         labels: of all clients.
         order: rows of the examples, in the order of training, of one client after the other.
-        results: the change of each client.
+        trained: the tensors that are sent, after training, with an axis of clients.
         losses: the mean loss of each client.
 
     """
@@ -41,7 +42,7 @@ class SharedTensors:
     inputs: Tensor
     labels: Tensor
     order: Tensor
-    results: Tensor
+    trained: Sequence[Tensor]
     losses: Tensor
 
 
@@ -72,8 +73,8 @@ class ClientRun:
 class Lane:
     """A copy of the network that trains one client after the other, in memory that stays.
 
-    On a CUDA device it has a stream of its own, and steps with batches of a recorded size are
-    one graph each.
+    On a GPU it has a stream of its own, and a step with a batch of a recorded size is a CUDA
+    graph.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Lane:
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._total = torch.zeros((), dtype=torch.float64, device=device)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._stream = _new_stream(device) if device.type == "cuda" else None
+        self._stream = _new_stream(device) if records_steps(device) else None
         self._pool = None if self._stream is None else torch.cuda.graph_pool_handle()
 
     def train(self, runs: Sequence[ClientRun]) -> Iterator[None]:
@@ -118,8 +119,8 @@ class Lane:
                     self.step(size)
                 yield
         with self.here(), torch.no_grad():
-            changes = torch._foreach_sub([one.detach() for one in self._sent], list(run.start))
-            torch.cat([one.reshape(-1) for one in changes], out=self._shared.results[run.row])
+            kept = [one[run.row] for one in self._shared.trained]
+            torch._foreach_copy_(kept, [one.detach() for one in self._sent])
             self._shared.losses[run.row].copy_(self._total / sum(run.sizes))
 
     def here(self) -> AbstractContextManager[Any]:
@@ -130,6 +131,11 @@ class Lane:
         """Begin nothing before what was begun elsewhere is done."""
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
+    def let_others_wait(self) -> None:
+        """Let what is begun elsewhere wait for all that was begun here."""
+        if self._stream is not None:
+            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
 
     def mark(self) -> torch.cuda.Event | None:
         """Return the event that all that was begun here is done; None = it is."""
@@ -192,13 +198,13 @@ class Lane:
                 _end_failed_recording(graph, self._pool, self._stream.device)
                 if isinstance(error, torch.OutOfMemoryError):
                     raise
-                raise CannotRepeatError(str(error)) from error
+                reason = f"its steps cannot be recorded ({first_line(error)})"
+                raise CannotRepeatError(reason) from error
         self._graphs[size] = graph
 
     def numbers(self) -> list[Tensor]:
-        """Return copies of all tensors that a step changes and that are sent."""
-        with self.here():
-            return [one.detach().clone() for one in self._sent]
+        """Return copies of all tensors that are sent."""
+        return [one.detach().clone() for one in self._sent]
 
     def state_outside(self) -> list[object]:
         """Return what a step that can be repeated does not change.
@@ -218,6 +224,11 @@ class Lane:
                 if isinstance(one, (bool, int, float, str))
             ]
         return state
+
+
+def records_steps(device: torch.device) -> bool:
+    """Return whether lanes on this device record their steps."""
+    return device.type == "cuda"
 
 
 def _new_stream(device: torch.device) -> torch.cuda.Stream:
@@ -240,10 +251,19 @@ def _end_failed_recording(
             return
 
 
-def is_close(one: Tensor, other: Tensor) -> bool:
-    """Return whether tensors differ by rounding alone."""
-    largest = float(other.abs().max()) if other.numel() else 0.0
-    return torch.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * largest, equal_nan=True)
+def first_line(error: Exception) -> str:
+    """Return the first line of an error; those of CUDA have many."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def are_close(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    """Return whether tensors differ by rounding alone; all are finite."""
+    worst = [
+        (one - other).abs().amax() - ROUNDING * other.abs().amax()
+        for one, other in zip(ones, others, strict=True)
+        if one.numel()
+    ]
+    return bool((torch.stack(worst) <= 0).all())
 
 
 @contextmanager
@@ -254,16 +274,17 @@ def no_waiting(device: torch.device) -> Iterator[None]:
         CannotRepeatError: if there is one.
 
     """
-    if device.type != "cuda":
+    if not records_steps(device):
         yield
         return
     before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings(action="ignore"):  # torch says that it is a prototype
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        raise CannotRepeatError(str(error)) from error
+        raise CannotRepeatError(f"a step waits for the GPU ({first_line(error)})") from error
     finally:
         torch.cuda.set_sync_debug_mode(before)

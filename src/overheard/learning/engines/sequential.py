@@ -23,6 +23,7 @@ from overheard.learning.engines.private_gradients import (
 )
 from overheard.learning.initialization import fresh_model
 from overheard.learning.loss import mean_loss
+from overheard.learning.memory import full_memory
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
     to_channels_first,
@@ -102,10 +103,18 @@ def train_sequentially(
     """Train one client after the other on one core.
 
     The job has a model of its own, as training may change what is not sent, such as a counter.
+
+    Raises:
+        PlanError: if a client does not fit into the memory of the GPU.
+
     """
     trainer = SequentialTrainer(job, fresh_model(job.build_model, Seed(0)))
     for client in clients:
-        yield trainer.train(client)
+        try:
+            result = trainer.train(client)
+        except torch.OutOfMemoryError as error:
+            raise full_memory(client.name) from error
+        yield result
 
 
 @final

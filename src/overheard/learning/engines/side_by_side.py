@@ -1,9 +1,8 @@
 """Training of several clients at once on a GPU, each by a copy of the network of its own."""
 
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,23 +11,26 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from overheard.core.examples import Examples, concatenate_examples
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.architecture import has_dropout, needs_two_examples
 from overheard.learning.batches import epoch_order
+from overheard.learning.engines.batch_schedule import GroupedClient, merge_pools
+from overheard.learning.engines.change_reading import ChangeReader
 from overheard.learning.engines.cpu_draws import draws_numbers
 from overheard.learning.engines.lanes import (
     CannotRepeatError,
     ClientRun,
     Lane,
     SharedTensors,
-    is_close,
+    are_close,
+    first_line,
     no_waiting,
+    records_steps,
 )
 from overheard.learning.engines.sequential import check_start_weights, train_sequentially
 from overheard.learning.initialization import fresh_model
-from overheard.learning.memory import MEMORY_SHARE, free_bytes, full_memory
+from overheard.learning.memory import MEMORY_SHARE, free_bytes
 from overheard.learning.memory_layout import (
     store_kernels_channels_last,
     to_channels_first,
@@ -37,32 +39,23 @@ from overheard.learning.memory_layout import (
 from overheard.learning.precision import computing, step_precision
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
-from overheard.learning.threads import available_cores, single_thread
-from overheard.learning.training_job import (
-    ClientResult,
-    ClientTask,
-    TrainingGroup,
-    TrainingJob,
-)
+from overheard.learning.threads import single_thread
+from overheard.learning.training_job import ClientResult, TrainingGroup, TrainingJob
 
 MOST_LANES = 16
-"""Most clients that train at once."""
+"""Most clients that train at once. A guess: no GPU was measured."""
 
 STEPS_PER_LANE = 8
-"""Fewest steps for which a lane is made, as making one takes as long as a few steps."""
+"""Fewest steps for which a lane is made, as making one takes some steps. A guess, too."""
 
-COPIERS = 4
-"""Threads that copy the changes of a client out of locked memory."""
-
-LEAST_REPLAYS = 3
-"""Fewest steps with batches of a size for which a lane records a graph of such a step."""
+LEAST_REPEATS = 3
+"""Fewest steps with batches of one size for which a lane records such a step. A guess, too."""
 
 DATA_SHARE = 0.25
 """Largest share of the free memory for the examples of all clients."""
 
-
 _REFUSED = set[str]()
-"""Networks whose steps cannot be repeated, by `_signature`."""
+"""Networks that cannot train side by side, by `_signature`."""
 
 
 def can_train_side_by_side(structure: nn.Module, recipe: Recipe) -> bool:
@@ -88,45 +81,39 @@ def train_side_by_side(
 ) -> Iterator[ClientResult]:
     """Train the clients of all groups, several at once, and yield results in input order.
 
-    Results equal those of `train_sequentially` up to rounding. That one trains networks whose
-    steps cannot be repeated, and clients whose steps are too few to gain time.
+    Results equal those of `train_sequentially` up to rounding. That one trains too few clients,
+    networks whose steps cannot be repeated, and the clients that are left if anything fails.
+    The reason is told once for a network.
 
     Args:
         structure: the network, for which `can_train_side_by_side` is true.
         jobs: the job of each group, on one device.
         groups: the groups; no client has crafted gradients.
-        lanes: most clients at once; None = as many as fit into memory and gain time.
+        lanes: most clients at once; None = as many as fit into memory and have enough steps.
 
     """
-    clients = [
-        GroupedTask(place, client)
-        for place, group in enumerate(groups)
-        for client in group.clients
-    ]
+    clients = [GroupedClient(group, one) for group in groups for one in group.clients]
+    done = 0
     if lanes is None:
-        steps = sum(one.client.steps_in(jobs[one.group].recipe) for one in clients)
+        steps = sum(one.client.steps_in(jobs[0].recipe) for one in clients)
         lanes = min(MOST_LANES, steps // STEPS_PER_LANE)
-    lanes = min(lanes, len(clients))
-    trainer = None
-    if lanes and _examples_fit(jobs, clients):
+    if clients and lanes:
         try:
-            trainer = SideBySideTrainer(jobs, clients, lanes)
-        except CannotRepeatError:
+            trainer = SideBySideTrainer(jobs[0], clients, min(lanes, len(clients)))
+            for result in trainer.train():
+                yield result
+                done += 1
+        except Exception as error:  # of a GPU, its libraries or the network, of whatever kind
             _REFUSED.add(_signature(structure))
-    if trainer is not None:
-        yield from trainer.train(clients)
-        return
+            warnings.warn(
+                "clients of this network train one after the other, which changes no result "
+                f"but may take longer: {first_line(error)}",
+                stacklevel=2,
+            )
     for job, group in zip(jobs, groups, strict=True):
-        yield from train_sequentially(job, group.clients)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class GroupedTask:
-    """A client, and the place of its group."""
-
-    group: int
-    client: ClientTask
+        if left := group.clients[done:]:
+            yield from train_sequentially(job, left)
+        done = max(0, done - len(group.clients))
 
 
 @final
@@ -136,14 +123,16 @@ class _Wave:
 
     Args:
         clients: the clients.
-        rows: where their results are.
+        starts: the start weights of each.
+        rows: where their trained weights are.
         ends: the events that all lanes are done.
         kept: tensors that lanes read until then.
 
     """
 
-    clients: Sequence[GroupedTask]
-    rows: Sequence[int]
+    clients: Sequence[GroupedClient]
+    starts: Sequence[Sequence[Tensor]]
+    rows: slice
     ends: Sequence[torch.cuda.Event | None]
     kept: Sequence[Tensor]
 
@@ -152,89 +141,82 @@ class _Wave:
 class SideBySideTrainer:
     """A trainer of clients on several copies of a network, in waves of one client per copy.
 
-    The launches of a step take longer than the step of a small batch, and such a step leaves
-    most of a GPU idle. So a lane repeats its step as one graph, and lanes run side by side. The
-    next wave is begun before the results of one are copied to the host.
+    Each copy has a lane, on which it repeats its step as one CUDA graph. Lanes wait for nothing
+    but the start of their wave, and that is begun before the results of the last one are read.
     """
 
-    def __init__(
-        self, jobs: Sequence[TrainingJob], clients: Sequence[GroupedTask], lanes: int
-    ) -> None:
+    def __init__(self, job: TrainingJob, clients: Sequence[GroupedClient], lanes: int) -> None:
         """Make lanes.
+
+        Args:
+            job: what the clients share, apart from start weights, pool and seed.
+            clients: those to train, one or more.
+            lanes: most clients at once.
 
         Raises:
             CannotRepeatError: if a step of the network cannot be repeated.
-            PlanError: if one client alone does not fit into the memory of the GPU.
+            torch.OutOfMemoryError: if one client does not fit into the memory of the GPU.
 
         """
-        self._jobs = jobs
-        job, self._recipe = jobs[0], jobs[0].recipe
-        self._device = job.device
+        self._clients, self._round, self._recipe = clients, job.round, job.recipe
+        self._device, self._reader = job.device, ChangeReader()
         model = fresh_model(job.build_model, Seed(0))
-        for one in jobs:
-            check_start_weights(one.start, model)
         self._smallest_batch = 2 if needs_two_examples(model) else 1
-        model.to(job.device, next(iter(job.start.values())).dtype).train()
-        store_kernels_channels_last(model)
         self._names = [name for name in sent_tensors(model) if name in job.start]
         self._trained = list(trainable_parameters(model))
-        self._shapes = [tuple(job.start[name].shape) for name in self._names]
-        self._starts = [
-            [one.start[name].to(job.device) for name in self._names] for one in jobs
-        ]
-        self._rows, examples = _merged_examples(jobs, clients)
-        numbers = sum(one.numel() for one in self._starts[0])
+        self._starts = dict[TrainingGroup, list[Tensor]]()
+        for group in {one.group for one in clients}:
+            check_start_weights(group.start, model)
+            start = [group.start[name].to(job.device) for name in self._names]
+            self._starts[group] = start
+        first = next(iter(self._starts.values()))
+        model.to(job.device, first[0].dtype).train()
+        store_kernels_channels_last(model)
+        examples, self._rows = merge_pools(clients)
+        if examples.inputs.nbytes > DATA_SHARE * free_bytes(job.device):
+            raise CannotRepeatError("the examples of all clients do not fit into the memory")
+        self._most_lanes = lanes
         self._half = max(self._numbers_of(one) for one in clients) * lanes
         self._shared = SharedTensors(
             self._recipe,
             to_channels_last(examples.inputs.to(job.device)),
             examples.loss_labels.to(job.device),
             torch.zeros(2 * self._half, dtype=torch.int64, device=job.device),
-            self._starts[0][0].new_empty(2 * lanes, numbers),
+            [one.new_empty(2 * lanes, *one.shape) for one in first],
             torch.zeros(2 * lanes, dtype=torch.float64, device=job.device),
         )
-        self._most_lanes = lanes
-        self._locked = list[Tensor]()
-        self._sizes = [one.numel() for one in self._starts[0]]
         self._is_corrected = any(one.client.correction is not None for one in clients)
         with seeded(Seed(0), job.device), self._computing():
-            self._lanes = self._make_lanes(model, clients, lanes)
+            self._lanes = self._make_lanes(model)
         self._loads = [0] * len(self._lanes)
 
-    def train(self, clients: Sequence[GroupedTask]) -> Iterator[ClientResult]:
-        """Train these clients, and yield results in input order.
-
-        Raises:
-            PlanError: if one client alone does not fit into the memory of the GPU.
-
-        """
+    def train(self) -> Iterator[ClientResult]:
+        """Train the clients, and yield results in input order."""
         place, parity, earlier = 0, 0, None
-        with ThreadPoolExecutor(min(COPIERS, available_cores())) as copiers:
-            try:
-                while place < len(clients):
-                    wave = clients[place : place + len(self._lanes)]
-                    try:
-                        begun = self._begin(wave, parity)
-                    except torch.OutOfMemoryError as error:
-                        if len(self._lanes) == 1:
-                            raise full_memory(wave[0].client.name) from error
-                        self._halve_lanes()
-                        continue
-                    place, parity = place + len(wave), 1 - parity
-                    if earlier is not None:
-                        yield from self._results(earlier, copiers)
-                    earlier = begun
+        try:
+            while place < len(self._clients):
+                wave = range(place, min(place + len(self._lanes), len(self._clients)))
+                try:
+                    begun = self._begin(wave, parity)
+                except torch.OutOfMemoryError:
+                    if len(self._lanes) == 1:
+                        raise
+                    self._halve_lanes()
+                    continue
+                place, parity = wave.stop, 1 - parity
                 if earlier is not None:
-                    yield from self._results(earlier, copiers)
-            finally:
-                # Lanes may still use memory that goes with this object.
-                if self._device.type == "cuda":
-                    torch.cuda.synchronize(self._device)
+                    yield from self._results(earlier)
+                earlier = begun
+            if earlier is not None:
+                yield from self._results(earlier)
+        finally:
+            # Lanes may still use memory that goes with this object.
+            if records_steps(self._device):
+                torch.cuda.synchronize(self._device)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        precision = step_precision(self._recipe)
-        with single_thread(), deterministic_convolutions(), computing(precision):
+        with single_thread(), computing(step_precision(self._recipe)):
             yield
 
     def _halve_lanes(self) -> None:
@@ -249,12 +231,12 @@ class SideBySideTrainer:
         del self._lanes[kept:], self._loads[kept:]
         torch.cuda.empty_cache()
 
-    def _numbers_of(self, one: GroupedTask) -> int:
+    def _numbers_of(self, one: GroupedClient) -> int:
         return len(one.client.rows) * one.client.epochs_in(self._recipe)
 
-    def _sizes_of(self, client: ClientTask) -> list[int]:
+    def _sizes_of(self, one: GroupedClient) -> list[int]:
         """Return the sizes of an epoch's batches; a rest that is too small joins another."""
-        whole, rest = divmod(len(client.rows), self._recipe.batch)
+        whole, rest = divmod(len(one.client.rows), self._recipe.batch)
         sizes = [self._recipe.batch] * whole
         if whole and 0 < rest < self._smallest_batch:
             sizes[-1] += rest
@@ -262,10 +244,10 @@ class SideBySideTrainer:
             sizes.append(rest)
         return sizes
 
-    def _begin(self, clients: Sequence[GroupedTask], parity: int) -> _Wave:
-        """Begin the training of clients, about one for each lane."""
+    def _begin(self, wave: range, parity: int) -> _Wave:
+        """Begin the training of these clients, about one for each lane."""
         with self._computing():
-            runs, kept = self._runs(clients, parity)
+            runs = self._runs(wave, parity)
             for lane in self._lanes:
                 lane.wait_for_others()
             turns: dict[int, list[ClientRun]] = {}
@@ -278,197 +260,122 @@ class SideBySideTrainer:
             while paths:
                 paths = [one for one in paths if next(one, self) is not self]
             ends = [lane.mark() for lane in self._lanes]
-        return _Wave(clients, [run.row for run in runs], ends, kept)
+        return _Wave(
+            self._clients[wave.start : wave.stop],
+            [run.start for run in runs],
+            slice(runs[0].row, runs[-1].row + 1),
+            ends,
+            [one for run in runs for one in run.corrections],
+        )
 
-    def _runs(
-        self, clients: Sequence[GroupedTask], parity: int
-    ) -> tuple[list[ClientRun], list[Tensor]]:
-        """Return the runs of clients, with their order on the device, and tensors to keep."""
-        place, runs = parity * self._half, list[ClientRun]()
-        orders, kept = list[Tensor](), list[Tensor]()
-        for number, one in enumerate(clients):
-            client, job = one.client, self._jobs[one.group]
-            epochs, sizes = client.epochs_in(self._recipe), self._sizes_of(client)
+    def _runs(self, wave: range, parity: int) -> list[ClientRun]:
+        """Return the runs of these clients, whose order is then on the device."""
+        place, runs, orders = parity * self._half, list[ClientRun](), list[Tensor]()
+        for number in wave:
+            one, rows = self._clients[number], self._rows[number]
+            client, epochs = one.client, one.client.epochs_in(self._recipe)
             corrections = (
                 []
                 if client.correction is None
                 else [client.correction[name].to(self._device) for name in self._trained]
             )
-            row = parity * self._most_lanes + number
-            runs.append(
-                ClientRun(self._starts[one.group], corrections, place, sizes, epochs, row)
-            )
-            kept += corrections
-            rows = self._rows[one.group][client.rows.cpu()]
+            row = parity * self._most_lanes + number - wave.start
+            start, sizes = self._starts[one.group], self._sizes_of(one)
+            runs.append(ClientRun(start, corrections, place, sizes, epochs, row))
             for epoch in range(epochs):
-                order = epoch_order(job.seed, job.round, client.name, epoch, len(rows))
+                order = epoch_order(one.group.seed, self._round, client.name, epoch, len(rows))
                 orders.append(rows[order])
-            place += len(rows) * epochs
+            place += self._numbers_of(one)
         self._shared.order[parity * self._half : place].copy_(torch.cat(orders))
-        return runs, kept
+        return runs
 
-    def _results(self, wave: _Wave, copiers: Executor) -> Iterator[ClientResult]:
+    def _results(self, wave: _Wave) -> Iterator[ClientResult]:
         """Wait for a wave, and yield its results."""
         for end in wave.ends:
             if end is not None:
                 end.wait(torch.cuda.current_stream(self._device))
-        losses = self._shared.losses.tolist()
-        rows = self._arriving(wave.rows)
-        for one, row, numbers in zip(wave.clients, wave.rows, rows, strict=True):
-            parts = torch.split(numbers, self._sizes)
-            # Each a copy, so that a caller who keeps one keeps no others. New memory takes
-            # longer than copying, so several threads ask for it.
-            copies = copiers.map(torch.clone, parts)
-            named = zip(self._names, copies, self._shapes, strict=True)
-            delta = {name: part.view(shape) for name, part, shape in named}
-            yield ClientResult(one.client, delta, losses[row])
+        losses = self._shared.losses[wave.rows].tolist()
+        trained = [one[wave.rows] for one in self._shared.trained]
+        changes = self._reader.read(trained, wave.starts)
+        for one, change, loss in zip(wave.clients, changes, losses, strict=True):
+            delta = dict(zip(self._names, change, strict=True))
+            yield ClientResult(one.client, delta, loss)
 
-    def _arriving(self, rows: Sequence[int]) -> Iterator[Tensor]:
-        """Yield rows of the results on the CPU; each is valid until the next one is read.
-
-        A GPU copies at full speed to locked memory only. The next row arrives meanwhile.
-        """
-        results = self._shared.results
-        if self._device.type != "cuda":
-            yield from (results[row].cpu() for row in rows)
-            return
-        if not self._locked:
-            self._locked = [
-                torch.empty(results.shape[1], dtype=results.dtype, pin_memory=True)
-                for _ in range(2)
-            ]
-        arriving = deque[tuple[Tensor, torch.cuda.Event]]()
-        for number, row in enumerate(rows):
-            target = self._locked[number % 2]
-            target.copy_(results[row], non_blocking=True)
-            arriving.append((target, torch.cuda.current_stream(self._device).record_event()))
-            if len(arriving) == 2:
-                yield _arrived(*arriving.popleft())
-        yield from (_arrived(*one) for one in arriving)
-
-    def _make_lanes(
-        self, model: nn.Module, clients: Sequence[GroupedTask], most: int
-    ) -> list[Lane]:
+    def _make_lanes(self, model: nn.Module) -> list[Lane]:
         """Return lanes, as many as fit into memory."""
-        uses = Counter[int]()
-        for one in clients:
+        most, uses = self._most_lanes, Counter[int]()
+        for one in self._clients:
             epochs = one.client.epochs_in(self._recipe)
-            uses.update(size for size in self._sizes_of(one.client) for _ in range(epochs))
-        repeated = [size for size, count in uses.items() if count >= LEAST_REPLAYS * most]
+            uses.update(size for size in self._sizes_of(one) for _ in range(epochs))
+        repeated = [size for size, count in uses.items() if count >= LEAST_REPEATS * most]
         before = _reserved_bytes(self._device)
+        (run,) = self._runs(range(1), 0)
         lanes = [self._make_lane(model)]
-        self._check_first(lanes[0], clients[0], repeated)
-        if self._device.type == "cuda":
+        self._check_step(lanes[0], run)
+        expected = {size: _numbers_after(lanes[0], run, size) for size in repeated}
+        self._record(lanes[0], run, expected)
+        if records_steps(self._device):
             each = max(1, _reserved_bytes(self._device) - before)
             others = int(MEMORY_SHARE * free_bytes(self._device) / each)
             most = min(most, 1 + others)
         while len(lanes) < most:
             try:
-                lane = self._make_lane(model)
-                for size in repeated:
-                    lane.record(size)
+                lanes.append(self._make_lane(model))
+                self._record(lanes[-1], run, expected)
             except torch.OutOfMemoryError:
-                del lanes[max(1, len(lanes) // 2) :]
+                del lanes[len(lanes) // 2 :]
                 break
-            lanes.append(lane)
         return lanes
 
     def _make_lane(self, model: nn.Module) -> Lane:
-        try:
-            copied = deepcopy(model)
-        except (TypeError, RuntimeError, NotImplementedError) as error:
-            raise CannotRepeatError(str(error)) from error
+        copied = deepcopy(model)
+        for module in copied.modules():
+            if isinstance(module, nn.RNNBase):
+                module.flatten_parameters()
         return Lane(copied, self._shared, self._names, is_corrected=self._is_corrected)
 
-    def _check_first(self, lane: Lane, one: GroupedTask, repeated: Sequence[int]) -> None:
-        """Record graphs, and check that a step changes what a graph repeats and nothing else.
+    def _check_step(self, lane: Lane, run: ClientRun) -> None:
+        """Check that a step changes what a graph repeats and nothing else.
 
         Raises:
             CannotRepeatError: if not.
 
         """
-        (run,), kept = self._runs([one], 0)
         size = run.sizes[0]
         examples = to_channels_first(self._shared.inputs[:size])
         if self._device.type != "cpu" and draws_numbers(lane.model, examples):
-            raise CannotRepeatError("the network draws random numbers")
-        lane.wait_for_others()
-        with lane.here():
-            lane.begin(run)
-            try:
-                lane.compute_step(size)  # what the first call alone makes is made now
-            except torch.OutOfMemoryError as error:
-                raise full_memory(one.client.name) from error
-            except RuntimeError as error:  # a copied network may lack its weights
-                raise CannotRepeatError(str(error)) from error
-            before = lane.state_outside()
-            with no_waiting(self._device):
-                lane.begin(run)
-                lane.compute_step(size)
+            raise CannotRepeatError("it draws random numbers")
+        _numbers_after(lane, run, size)  # what the first step alone makes is made now
+        before = lane.state_outside()
+        with no_waiting(self._device):
+            _numbers_after(lane, run, size)
         if lane.state_outside() != before:
-            raise CannotRepeatError("a step changes numbers that are no tensors of the network")
-        computed = lane.numbers()
-        for each in repeated:
-            lane.record(each)
-        if size in repeated:
-            with lane.here():
-                lane.begin(run)
-                lane.step(size)
-                if not all(map(is_close, lane.numbers(), computed)):
-                    raise CannotRepeatError("the graph of a step does something else")
-        del kept  # the lane has read them, as its numbers were read
+            raise CannotRepeatError("a step changes more than the numbers of its tensors")
+
+    def _record(self, lane: Lane, run: ClientRun, expected: dict[int, list[Tensor]]) -> None:
+        """Record steps, and compare each with the same step without a graph.
+
+        Raises:
+            CannotRepeatError: if a step cannot be recorded, or its graph does something else.
+            torch.OutOfMemoryError: if the memory of the GPU is full.
+
+        """
+        for size, numbers in expected.items():
+            lane.record(size)
+            if not are_close(_numbers_after(lane, run, size), numbers):
+                raise CannotRepeatError("a recorded step does something else when repeated")
 
 
-def _arrived(numbers: Tensor, end: torch.cuda.Event) -> Tensor:
-    end.synchronize()
+def _numbers_after(lane: Lane, run: ClientRun, size: int) -> list[Tensor]:
+    """Return the numbers of the network after the first step of a client."""
+    lane.wait_for_others()
+    with lane.here():
+        lane.begin(run)
+        lane.step(size)
+        numbers = lane.numbers()
+    lane.let_others_wait()
     return numbers
 
 
 def _reserved_bytes(device: torch.device) -> int:
-    return torch.cuda.memory_reserved(device) if device.type == "cuda" else 0
-
-
-@contextmanager
-def deterministic_convolutions() -> Iterator[None]:
-    """Let cuDNN take no algorithm whose sums differ from run to run, within the block."""
-    backend = torch.backends.cudnn
-    before = backend.deterministic, backend.benchmark
-    backend.deterministic, backend.benchmark = True, False
-    try:
-        yield
-    finally:
-        backend.deterministic, backend.benchmark = before
-
-
-def _used_rows(
-    jobs: Sequence[TrainingJob], clients: Sequence[GroupedTask]
-) -> dict[int, tuple[Examples, Tensor]]:
-    """Return each pool, by its `id`, with the rows of it that clients train on."""
-    used: dict[int, list[Tensor]] = {}
-    for one in clients:
-        used.setdefault(id(jobs[one.group].pool), []).append(one.client.rows.cpu())
-    pools = {id(job.pool): job.pool for job in jobs}
-    return {key: (pools[key], torch.unique(torch.cat(rows))) for key, rows in used.items()}
-
-
-def _examples_fit(jobs: Sequence[TrainingJob], clients: Sequence[GroupedTask]) -> bool:
-    """Return whether the examples of all clients fit into `DATA_SHARE` of the memory."""
-    needed = sum(
-        len(rows) * pool.inputs[0].nbytes for pool, rows in _used_rows(jobs, clients).values()
-    )
-    return needed <= DATA_SHARE * free_bytes(jobs[0].device)
-
-
-def _merged_examples(
-    jobs: Sequence[TrainingJob], clients: Sequence[GroupedTask]
-) -> tuple[list[Tensor], Examples]:
-    """Return one pool of the examples that clients use, and each group's rows of it."""
-    parts, places, count = list[Examples](), dict[int, Tensor](), 0
-    for key, (pool, rows) in _used_rows(jobs, clients).items():
-        places[key] = torch.zeros(len(pool), dtype=torch.int64)
-        places[key][rows] = torch.arange(count, count + len(rows))
-        parts.append(pool.take(rows.to(pool.labels.device)))
-        count += len(rows)
-    examples = parts[0] if len(parts) == 1 else concatenate_examples(parts)
-    none = torch.empty(0, dtype=torch.int64)
-    return [places.get(id(job.pool), none) for job in jobs], examples
+    return torch.cuda.memory_reserved(device) if records_steps(device) else 0
