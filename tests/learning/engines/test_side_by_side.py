@@ -19,6 +19,7 @@ from overheard.learning.engines.batch_schedule import GroupedClient
 from overheard.learning.engines.sequential import train_sequentially
 from overheard.learning.engines.side_by_side import train_side_by_side
 from overheard.learning.optimizers import Optimizer
+from overheard.learning.train import train_cohort
 from overheard.learning.training_job import (
     ClientResult,
     ClientTask,
@@ -282,6 +283,46 @@ def test_random_and_sparse_steps_are_refused(build: BuildModel, recipe: Recipe) 
     assert not side_by_side.can_train_side_by_side(build(), recipe)
 
 
+@pytest.mark.usefixtures("unwanted")
+def test_batch_norms_train_side_by_side_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, recipe = group_of(batch_normed, IMAGES), RECIPES["sgd"]
+
+    def train(device: str) -> list[ClientResult]:
+        return list(
+            train_cohort(
+                batch_normed,
+                group.start,
+                group.pool,
+                group.clients,
+                recipe,
+                seed=SEED,
+                round=3,
+                device=device,
+            )
+        )
+
+    here, lanes_made = train("cpu"), list[int]()
+    make = side_by_side.SideBySideTrainer._make_lane
+
+    def count(trainer: side_by_side.SideBySideTrainer, model: nn.Module) -> lanes.Lane:
+        lanes_made.append(1)
+        return make(trainer, model)
+
+    monkeypatch.setattr(side_by_side.SideBySideTrainer, "_make_lane", count)
+    with pretended_device() as device:
+        check(here, train(str(device)))
+    assert len(lanes_made) == len(CLIENTS)
+
+
+def test_examples_that_do_not_fit_are_sent_client_by_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(side_by_side, "SideBySideTrainer", None)
+    group = group_of(MLP, TABLE)
+    monkeypatch.setattr(side_by_side, "free_bytes", lambda device: 3 * group.pool.inputs.nbytes)
+    assert len(side_by_side_of(MLP, [group], RECIPES["sgd"])) == len(CLIENTS)
+
+
 def test_few_steps_are_taken_in_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Making a lane takes as long as a few steps."""
     monkeypatch.setattr(side_by_side, "SideBySideTrainer", None)
@@ -324,7 +365,7 @@ def test_whatever_fails_clients_train_in_sequence(monkeypatch: pytest.MonkeyPatc
     def fail(reader: side_by_side.ChangeReader, *arguments: Any) -> list[list[Tensor]]:
         changes = read(reader, *arguments)
         if len(changes) < 3:  # of the second wave
-            raise torch.AcceleratorError("CUDA error: launch failed\nA long text.")
+            raise RuntimeError("CUDA error: launch failed\nA long text.")
         return changes
 
     monkeypatch.setattr(side_by_side.ChangeReader, "read", fail)
@@ -458,12 +499,25 @@ def test_lanes_are_as_many_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: next(reserved))
     monkeypatch.setattr(side_by_side, "free_bytes", lambda device: 450_000)
     monkeypatch.setattr(side_by_side, "MEMORY_SHARE", 1 / 1500)
+    monkeypatch.setattr(side_by_side, "DATA_SHARE", 1)
     group = group_of(MLP, TABLE)
     (job,) = jobs_of(MLP, [group], RECIPES["sgd"])
     clients = [GroupedClient(group, one) for one in CLIENTS]
     trainer = side_by_side.SideBySideTrainer(job, clients, 8)
     assert len(trainer._lanes) == 4  # one, and three of 100 bytes in 450,000 / 1500
     assert len(list(trainer.train())) == len(CLIENTS)
+
+
+@pytest.mark.usefixtures("unwanted")
+def test_trained_weights_of_all_lanes_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = group_of(MLP, TABLE)
+    weights = sum(one.nbytes for one in group.start.values())
+    monkeypatch.setattr(side_by_side, "free_bytes", lambda device: 4 * 2 * weights * 3)
+    (job,) = jobs_of(MLP, [group], RECIPES["sgd"])
+    clients = [GroupedClient(group, one) for one in CLIENTS]
+    trainer = side_by_side.SideBySideTrainer(job, clients, 8)
+    assert len(trainer._lanes) == 3  # two waves each, in a quarter of the memory
+    check(*both(MLP, [group], RECIPES["sgd"], lanes=8))
 
 
 @pytest.mark.usefixtures("graphs", "unwanted")

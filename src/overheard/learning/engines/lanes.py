@@ -19,6 +19,10 @@ ROUNDING = 1e-3
 """By how much a repeated step may differ from the step itself, by its largest number."""
 
 
+_FAILED = list[torch.cuda.CUDAGraph]()
+"""Graphs whose recording failed; torch may still refer to them."""
+
+
 class CannotRepeatError(Exception):
     """A step of the network cannot be recorded once and repeated."""
 
@@ -194,9 +198,11 @@ class Lane:
             try:
                 self.compute_step(size)
                 graph.capture_end()
-            except RuntimeError as error:
+            except BaseException as error:
                 _end_failed_recording(graph, self._pool, self._stream.device)
-                if isinstance(error, torch.OutOfMemoryError):
+                if isinstance(error, torch.OutOfMemoryError) or not isinstance(
+                    error, RuntimeError
+                ):
                     raise
                 reason = f"its steps cannot be recorded ({first_line(error)})"
                 raise CannotRepeatError(reason) from error
@@ -243,12 +249,17 @@ def _end_failed_recording(
     try:
         graph.capture_end()
     except RuntimeError:
-        # torch < 2.12 then still takes memory from the graph's pool.
+        # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
+        _FAILED.append(graph)
         index = torch.cuda.current_device() if device.index is None else device.index
         try:
             torch._C._cuda_endAllocateToPool(index, pool)
         except RuntimeError:
             return
+
+
+def _is_memory_full(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError)
 
 
 def first_line(error: Exception) -> str:
@@ -282,9 +293,9 @@ def no_waiting(device: torch.device) -> Iterator[None]:
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield
-    except torch.OutOfMemoryError:
-        raise
     except RuntimeError as error:
+        if _is_memory_full(error):
+            raise
         raise CannotRepeatError(f"a step waits for the GPU ({first_line(error)})") from error
     finally:
         torch.cuda.set_sync_debug_mode(before)

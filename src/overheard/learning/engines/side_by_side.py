@@ -52,7 +52,8 @@ LEAST_REPEATS = 3
 """Fewest steps with batches of one size for which a lane records such a step. A guess, too."""
 
 DATA_SHARE = 0.25
-"""Largest share of the free memory for the examples of all clients."""
+"""Largest share of the free memory for the examples of all clients, and as much for the trained
+weights of two waves."""
 
 _REFUSED = set[str]()
 """Networks that cannot train side by side, by `_signature`."""
@@ -82,8 +83,8 @@ def train_side_by_side(
     """Train the clients of all groups, several at once, and yield results in input order.
 
     Results equal those of `train_sequentially` up to rounding. That one trains too few clients,
-    networks whose steps cannot be repeated, and the clients that are left if anything fails.
-    The reason is told once for a network.
+    too many examples for the memory, networks whose steps cannot be repeated, and the clients
+    that are left if anything fails. The reason of the latter two is told once for a network.
 
     Args:
         structure: the network, for which `can_train_side_by_side` is true.
@@ -97,14 +98,15 @@ def train_side_by_side(
     if lanes is None:
         steps = sum(one.client.steps_in(jobs[0].recipe) for one in clients)
         lanes = min(MOST_LANES, steps // STEPS_PER_LANE)
-    if clients and lanes:
+    if clients and lanes and _examples_fit(jobs):
         try:
             trainer = SideBySideTrainer(jobs[0], clients, min(lanes, len(clients)))
             for result in trainer.train():
                 yield result
                 done += 1
         except Exception as error:  # of a GPU, its libraries or the network, of whatever kind
-            _REFUSED.add(_signature(structure))
+            if not isinstance(error, torch.OutOfMemoryError):
+                _REFUSED.add(_signature(structure))
             warnings.warn(
                 "clients of this network train one after the other, which changes no result "
                 f"but may take longer: {first_line(error)}",
@@ -114,6 +116,12 @@ def train_side_by_side(
         if left := group.clients[done:]:
             yield from train_sequentially(job, left)
         done = max(0, done - len(group.clients))
+
+
+def _examples_fit(jobs: Sequence[TrainingJob]) -> bool:
+    pools = {id(job.pool): job.pool for job in jobs}
+    needed = sum(pool.inputs.nbytes for pool in pools.values())
+    return needed <= DATA_SHARE * free_bytes(jobs[0].device)
 
 
 @final
@@ -173,9 +181,9 @@ class SideBySideTrainer:
         model.to(job.device, first[0].dtype).train()
         store_kernels_channels_last(model)
         examples, self._rows = merge_pools(clients)
-        if examples.inputs.nbytes > DATA_SHARE * free_bytes(job.device):
-            raise CannotRepeatError("the examples of all clients do not fit into the memory")
-        self._most_lanes = lanes
+        weights = sum(one.nbytes for one in first)
+        room = int(DATA_SHARE * free_bytes(job.device) / (2 * weights))
+        self._most_lanes = lanes = max(1, min(lanes, room))
         self._half = max(self._numbers_of(one) for one in clients) * lanes
         self._shared = SharedTensors(
             self._recipe,
