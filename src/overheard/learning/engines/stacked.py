@@ -15,7 +15,7 @@ from overheard.learning.engines.batch_schedule import (
     merge_pools,
     schedule_batches,
 )
-from overheard.learning.engines.change_reading import ChangeReader
+from overheard.learning.engines.change_reading import StackedChanges
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import noise_generator
 from overheard.learning.engines.sequential import check_start_weights
@@ -97,28 +97,29 @@ class StackedTrainer:
             precision=step_precision(recipe),
         )
         self._names = list(trainable_parameters(model))
-        self._reader = ChangeReader()
         self._read = dict[TrainingGroup, list[Tensor]]()
         self._near: tuple[Examples, Examples] | None = None
         self._steps: StackedSteps | None = None
 
     def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""
+        return self.begin(clients).results()
+
+    def begin(self, clients: Sequence[GroupedClient]) -> "StackInTraining":
+        """Train these clients; a GPU may still be at work when this returns."""
         order = sorted(range(len(clients)), key=lambda index: self._rank(clients[index].client))
         ranked = [clients[index] for index in order]
-        with torch.no_grad():
-            with single_thread(), computing(step_precision(self._recipe)):
-                starts = self._starts(ranked)
-                steps = self._load(ranked, starts)
-                losses = steps.run(self._draws(ranked))
-            # Copies of large tables from a GPU are divided by several threads.
-            changes = self._reader.read(steps.trained, starts)
-        means = losses.tolist()
-        results: dict[int, ClientResult] = {}
-        for rank, index in enumerate(order):
-            delta = dict(zip(self._names, changes[rank], strict=True))
-            results[index] = ClientResult(clients[index].client, delta, means[rank])
-        return [results[index] for index in range(len(clients))]
+        with torch.no_grad(), single_thread(), computing(step_precision(self._recipe)):
+            starts = self._starts(ranked)
+            steps = self._load(ranked, starts)
+            losses = steps.run(self._draws(ranked))
+            changes = StackedChanges(steps.trained, starts, losses)
+        return StackInTraining([one.client for one in clients], order, self._names, changes)
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Return whether it computes on the CPU."""
+        return self._device.type == "cpu"
 
     def release(self) -> None:
         """Give the memory of the last clients back."""
@@ -215,41 +216,86 @@ class StackedTrainer:
         return [group.start[name].to(self._device) for name in self._names]
 
 
+@final
+class StackInTraining:
+    """Clients whose training was begun.
+
+    Args:
+        clients: in input order.
+        order: their indices in the order of the stack.
+        names: of the tensors that are sent.
+        changes: what training changes, in the order of the stack.
+
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[ClientTask],
+        order: Sequence[int],
+        names: Sequence[str],
+        changes: StackedChanges,
+    ) -> None:
+        self._clients, self._order, self._names = clients, order, names
+        self._changes = changes
+
+    def results(self) -> list[ClientResult]:
+        """Wait for the end of the training, and return the results in input order."""
+        changes, losses = self._changes.read()
+        results: dict[int, ClientResult] = {}
+        for rank, index in enumerate(self._order):
+            delta = dict(zip(self._names, changes[rank], strict=True))
+            results[index] = ClientResult(self._clients[index], delta, losses[rank])
+        return [results[index] for index in range(len(self._clients))]
+
+
 def train_in_chunks(
     trainer: StackedTrainer, clients: Sequence[GroupedClient], size: int
 ) -> Iterator[ClientResult]:
     """Train `size` clients at a time, fewer once a GPU's memory is full, in input order.
+
+    While results are copied from a GPU, it trains the next clients.
 
     Raises:
         PlanError: if one client does not fit into the memory of the GPU.
 
     """
     begin, was_told = 0, False
+    last: StackInTraining | None = None
     while begin < len(clients):
         chunk = clients[begin : begin + size]
-        results = _train_if_it_fits(trainer, chunk)
-        if results is not None:
-            yield from results
+        following = _begin_if_it_fits(trainer, chunk, can_wait=last is not None)
+        if last is not None:
+            yield from last.results()
+        elif following is None:
+            trainer.release()
+            size = (len(chunk) + 1) // 2
+            if not was_told:
+                warnings.warn(
+                    f"{len(chunk)} clients at once do not fit into the memory of the GPU: "
+                    "fewer are trained at once, which changes no result but takes longer",
+                    stacklevel=2,
+                )
+                was_told = True
+        last = following
+        if following is not None:
             begin += len(chunk)
-            continue
-        trainer.release()
-        size = (len(chunk) + 1) // 2
-        if not was_told:
-            warnings.warn(
-                f"{len(chunk)} clients at once do not fit into the memory of the GPU: fewer "
-                "are trained at once, which changes no result but takes longer",
-                stacklevel=2,
-            )
-            was_told = True
+            if trainer.is_on_cpu:
+                yield from following.results()
+                last = None
+    if last is not None:
+        yield from last.results()
 
 
-def _train_if_it_fits(
-    trainer: StackedTrainer, chunk: Sequence[GroupedClient]
-) -> list[ClientResult] | None:
-    """Return the results, or None if several clients exceed the memory of the GPU."""
+def _begin_if_it_fits(
+    trainer: StackedTrainer, chunk: Sequence[GroupedClient], *, can_wait: bool
+) -> StackInTraining | None:
+    """Begin to train; return None if the memory of the GPU is full, and less may be used.
+
+    Less is used with fewer clients, or once the results of others were read (`can_wait`).
+    """
     try:
-        return trainer.train(chunk)
+        return trainer.begin(chunk)
     except torch.OutOfMemoryError as error:
-        if len(chunk) == 1:
+        if len(chunk) == 1 and not can_wait:
             raise full_memory(chunk[0].client.name) from error
     return None
