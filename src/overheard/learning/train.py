@@ -163,19 +163,18 @@ def train_groups(
     engine = _engine_of_crafted(groups) or engine
     structure = model_structure(build_model)
     check_private_steps(recipe, structure)
-    obstacle = _obstacle_to_stacking(structure, recipe)
+    obstacle, model = _obstacle_to_stacking(structure, recipe), None
+    is_gain = engine == "auto" and _gains_from_stacking(structure, target)
+    if obstacle is None and (engine == "stacked" or is_gain):
+        model = fresh_model(build_model, Seed(0)).train()
+        if not _runs_stacked(model, groups):
+            obstacle, model = "a network that draws random numbers or reads its tensors", None
     if engine == "stacked" and obstacle is not None:
         raise PlanError(
             f"engine: 'stacked' cannot train {obstacle}; choose 'auto', 'sequential' or "
             "'processes'"
         )
-    is_stacked = engine == "stacked"
-    if engine == "auto" and obstacle is None:
-        is_stacked = _gains_from_stacking(structure, target) and (
-            target.type == "cpu" or _runs_stacked(build_model, structure, groups)
-        )
-    if is_stacked:
-        model = fresh_model(build_model, Seed(0))
+    if model is not None:
         size = chunk or _chunk_that_fits(model, jobs, groups)
         if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
             model.to(dtype=next(iter(jobs[0].start.values())).dtype)
@@ -390,13 +389,11 @@ def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:
     return device.type != "cpu" or is_mlp_with_dropout(model)
 
 
-def _runs_stacked(
-    build_model: BuildModel, structure: nn.Module, groups: Sequence[TrainingGroup]
-) -> bool:
+def _runs_stacked(model: nn.Module, groups: Sequence[TrainingGroup]) -> bool:
     """Return whether a network without known obstacles can be stacked, by a try."""
-    if is_mlp_with_dropout(structure) or not groups:
+    if is_mlp_with_dropout(model) or not groups:
         return True
-    return runs_under_vmap(fresh_model(build_model, Seed(0)).train(), groups[0].pool.inputs)
+    return runs_under_vmap(model, groups[0].pool.inputs)
 
 
 def _obstacle_to_stacking(model: nn.Module, recipe: Recipe) -> str | None:

@@ -151,6 +151,14 @@ class Branching(Hidden):
 
 def test_networks_that_vmap_cannot_run_are_told_apart() -> None:
     """On a GPU others are stacked."""
+    start, pool = start_of(Hidden), pool_of(TABLE, torch.float64)
+    with pytest.raises(PlanError, match=r"random numbers.*choose 'auto'"):
+        train_cohort(
+            *(Hidden, start, pool, CLIENTS, RECIPES["sgd"]),
+            seed=SEED,
+            round=0,
+            engine="stacked",
+        )
     inputs = pool_of(TABLE, torch.float64).inputs
     assert not runs_under_vmap(Hidden().train(), inputs)
     assert not runs_under_vmap(Branching().train(), inputs)
