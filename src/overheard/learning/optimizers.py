@@ -41,6 +41,10 @@ class Optimizer(ABC):
         """Replace each tensor of the state by its part for the first `clients`."""
 
     @abstractmethod
+    def state(self) -> list[Tensor]:
+        """Return the tensors that a step changes, besides the parameters."""
+
+    @abstractmethod
     def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
         """Begin as for new parameters, in the same memory, as a CUDA graph needs it.
 
@@ -125,6 +129,9 @@ class _Sgd(Optimizer):
         self._terms = self._terms.first(clients)
         self._velocity = [old[:clients] for old in self._velocity]
 
+    def state(self) -> list[Tensor]:
+        return list(self._velocity)
+
     def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
         self._terms.restart(parameters, corrections)
         if self._velocity:
@@ -180,6 +187,10 @@ class _Adam(Optimizer):
         self._mean = [old[:clients] for old in self._mean]
         self._square = [old[:clients] for old in self._square]
 
+    def state(self) -> list[Tensor]:
+        count = [self._steps] if isinstance(self._steps, Tensor) else []
+        return [*self._mean, *self._square, *count]
+
     def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
         self._terms.restart(parameters, corrections)
         if isinstance(self._steps, Tensor):
@@ -218,6 +229,9 @@ class _Adadelta(Optimizer):
         self._terms = self._terms.first(clients)
         self._square = [old[:clients] for old in self._square]
         self._square_change = [old[:clients] for old in self._square_change]
+
+    def state(self) -> list[Tensor]:
+        return [*self._square, *self._square_change]
 
     def restart(self, parameters: Tensors, corrections: Tensors = ()) -> None:
         self._terms.restart(parameters, corrections)

@@ -1,5 +1,6 @@
 """Local training of clients and of an attacker's virtual clients."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import ceil
@@ -179,7 +180,12 @@ def train_groups(
         if jobs:  # what is not sent, such as frozen parameters, takes the dtype of what is
             model.to(dtype=next(iter(jobs[0].start.values())).dtype)
         clients = [GroupedClient(one, client) for one in groups for client in one.clients]
-        return train_in_chunks(StackedTrainer(model, recipe, round, target), clients, size)
+        stacked = train_in_chunks(StackedTrainer(model, recipe, round, target), clients, size)
+        if target.type == "cpu" or engine == "stacked":
+            return stacked
+        return _train_stacked_or(
+            stacked, lambda: _train_groups_in_turn(train_sequentially, jobs, groups)
+        )
     if engine == "processes" and target.type != "cpu":
         raise PlanError(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
@@ -379,6 +385,27 @@ def _train_groups_in_turn(
 ) -> Iterator[ClientResult]:
     for job, group in zip(jobs, groups, strict=True):
         yield from train_group(job, group.clients)
+
+
+def _train_stacked_or(
+    stacked: Iterator[ClientResult], train_in_sequence: Callable[[], Iterator[ClientResult]]
+) -> Iterator[ClientResult]:
+    """Train stacked, or in sequence if a GPU cannot compute the first stack."""
+    try:
+        first = next(stacked, None)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        warnings.warn(
+            f"clients train one by one, as they cannot be stacked on this GPU: {reason}",
+            stacklevel=2,
+        )
+        yield from train_in_sequence()
+        return
+    if first is not None:
+        yield first
+        yield from stacked
 
 
 def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:

@@ -1,99 +1,113 @@
-"""Steps are recorded once if they can be, and repeated.
+"""Steps are recorded once if they can be, compared with the step itself, and repeated.
 
-There is no GPU, so a pretended graph notes what is recorded, and what is repeated.
+There is no GPU, so a pretended graph takes the step again, or another one.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
 
-from overheard.learning.engines.recorded_steps import RecordedSteps
+from overheard.learning.engines import recorded_steps
+from overheard.learning.engines.recorded_steps import RecordedSteps, StepState
+from tests.learning.pretended_graph import PretendedGraph
 
-
-class Graph:
-    """A graph that repeats what was recorded."""
-
-    def __init__(self) -> None:
-        self.recorded: list[str] = []
-
-    def pool(self) -> int:
-        return 0
-
-    def replay(self) -> None:
-        DONE.extend(f"repeated {one}" for one in self.recorded)
-
-
-DONE = list[str]()
-STREAMS = list[str]()
 DEFAULT = 0
 MODES = list[int | str]()
 """What operations that wait for the GPU did and do: nothing else, or fail."""
 
 
-@contextmanager
-def graph(into: Graph, *, pool: int | None, capture_error_mode: str) -> Iterator[None]:
-    before = len(DONE)
-    try:
-        yield
-    finally:
-        into.recorded = DONE[before:]
-        del DONE[before:]
-
-
 @pytest.fixture(autouse=True)
 def pretended_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    DONE.clear()
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", graph)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
-    monkeypatch.setattr(torch.cuda, "set_stream", STREAMS.append)
-    STREAMS.clear()
+    monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: PretendedGraph(step))
     MODES[:] = [DEFAULT]
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: MODES[-1])
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", MODES.append)
 
 
-def step(shape: str) -> Callable[[], None]:
-    return lambda: DONE.append(shape)
+class Descent:
+    """A weight that falls by the number of the step."""
+
+    def __init__(self) -> None:
+        self.weight, self.number = torch.zeros(1, dtype=torch.float64), torch.ones(1)
+        self.state = StepState([self.weight], [self.number])
+
+    def step(self) -> None:
+        self.weight -= self.number
+        self.number += 1
 
 
-def test_the_second_step_of_a_shape_is_recorded_and_repeated() -> None:
-    steps = RecordedSteps()
-    for shape in ("a", "b", "a", "b", "a"):
-        steps.take(shape, step(shape), is_worth_it=shape == "a")
-    assert DONE == ["a", "b", "repeated a", "b", "repeated a"]
+def take_three(steps: RecordedSteps, step: Callable[[], None], descent: Descent) -> None:
+    for _ in range(3):
+        steps.take("a", step, descent.state, is_worth_it=True)
 
 
-def test_steps_that_wait_for_the_gpu_are_not_recorded() -> None:
-    """Their first one begins again, without the ban on waiting."""
+def test_steps_of_a_shape_that_is_worth_it_are_repeated() -> None:
+    descent, steps = Descent(), RecordedSteps()
+    for turn in range(6):
+        shape = "a" if turn % 2 else "b"
+        steps.take(shape, descent.step, descent.state, is_worth_it=shape == "a")
+    assert descent.weight.item() == -21
+    assert steps.shapes() == ["a"]
+    steps.forget()
+    assert steps.shapes() == []
+
+
+def test_a_repeated_step_with_another_result_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    descent, steps = Descent(), RecordedSteps()
+    wrong = PretendedGraph(lambda: descent.weight.sub_(1.01))
+    monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: wrong)
+    with pytest.warns(UserWarning, match="another result") as told:
+        take_three(steps, descent.step, descent)
+    assert len(told) == 1
+    assert descent.weight.item() == -6
+
+
+def test_a_step_that_waits_for_the_gpu_is_taken_without_the_ban() -> None:
+    descent, steps = Descent(), RecordedSteps()
 
     def waits() -> None:
         if MODES[-1] == "error":
             raise RuntimeError("called a synchronizing CUDA operation")
-        DONE.append("waited")
+        descent.step()
 
-    steps = RecordedSteps()
-    for _ in range(3):
-        steps.take("a", waits, is_worth_it=True)
-    assert DONE == ["waited"] * 3
+    with pytest.warns(UserWarning, match="waits for the GPU"):
+        take_three(steps, waits, descent)
+    assert descent.weight.item() == -6
     assert MODES == [DEFAULT, "error", DEFAULT]
 
 
-def test_steps_whose_recording_fails_are_taken_one_by_one() -> None:
-    fails = iter([False, True, False, False])
+@contextmanager
+def _failing(graph: object, **settings: object) -> Iterator[None]:
+    yield
+    raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+
+def test_steps_whose_recording_fails_are_launched_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    streams = list[str]()
+    monkeypatch.setattr(recorded_steps, "_without_waiting", nullcontext)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph", _failing)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
+    monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
+    descent, steps = Descent(), RecordedSteps()
+    taken = list[int]()
 
     def step() -> None:
-        DONE.append("began")
-        if next(fails):
-            raise RuntimeError("operation not permitted when stream is capturing")
+        taken.append(1)
+        if len(taken) != 2:  # the second one is recorded, not taken
+            descent.step()
 
-    steps = RecordedSteps()
-    for _ in range(3):
-        steps.take("a", step, is_worth_it=True)
-    assert DONE == ["began"] * 3
-    assert STREAMS == ["usual"]
+    with pytest.warns(UserWarning, match="operation not permitted$"):
+        take_three(steps, step, descent)
+    assert descent.weight.item() == -6
+    assert streams == ["usual"]
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), RuntimeError("wrong")])
@@ -102,4 +116,11 @@ def test_other_errors_are_raised(error: RuntimeError) -> None:
         raise error
 
     with pytest.raises(RuntimeError, match=str(error)):
-        RecordedSteps().take("a", fails, is_worth_it=True)
+        RecordedSteps().take("a", fails, Descent().state, is_worth_it=True)
+
+
+def test_weights_that_diverge_count_as_equal() -> None:
+    descent, steps = Descent(), RecordedSteps()
+    descent.number.fill_(torch.inf)
+    take_three(steps, descent.step, descent)
+    assert steps.shapes() == ["a"]

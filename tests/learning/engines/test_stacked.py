@@ -14,11 +14,13 @@ from overheard.core.errors import PlanError
 from overheard.learning.engines import stacked, stacked_steps
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_steps import StackedSteps
-from overheard.learning.engines.vmapped_networks import runs_under_vmap
+from overheard.learning.engines.vmapped_networks import VmappedNetworks, runs_under_vmap
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientResult, ClientTask
 from tests.learning.cases import (
     CLIENTS,
+    CONVOLUTIONS,
+    IMAGES,
     MLP,
     NORMED,
     RECIPES,
@@ -30,6 +32,7 @@ from tests.learning.cases import (
     pool_of,
     start_of,
 )
+from tests.learning.pretended_graph import pretended_graphs
 from tests.pretended_device import pretended_device
 
 
@@ -72,9 +75,17 @@ def test_clients_that_are_done_keep_their_weights_while_others_train(
     loads = patch.object(StackedSteps, "load", autospec=True, side_effect=StackedSteps.load)
     levels = patch.object(stacked_steps, "LEVELS", 1)
     pool_share = patch.object(stacked, "POOL_SHARE", share)
-    with pretended_device() as device, levels, pool_share, loads as load:
+    with (
+        pretended_device() as device,
+        levels,
+        pool_share,
+        loads as load,
+        pretended_graphs() as graphs,
+    ):
         there = list(train(device=device, engine="stacked", chunk=2))
     assert load.call_count == 1
+    # One graph for both stacks of 18 steps; the first step is taken besides.
+    assert [graph.repeats for graph in graphs] == [2 * 18]
     for one, other in zip(there, train(engine="sequential"), strict=True):
         assert largest_difference(one.delta, other.delta) < 1e-12
         assert one.loss == pytest.approx(other.loss, abs=1e-12)
@@ -164,3 +175,21 @@ def test_networks_that_vmap_cannot_run_are_told_apart() -> None:
     assert not runs_under_vmap(Branching().train(), inputs)
     assert runs_under_vmap(MLP().train(), inputs)
     assert runs_under_vmap(WORDS().train(), pool_of(TEXTS, torch.float64).inputs)
+
+
+@pytest.mark.parametrize("build", [MLP, CONVOLUTIONS], ids=["mlp", "vmap"])
+def test_clients_train_in_sequence_if_a_gpu_cannot_compute_a_stack(build: BuildModel) -> None:
+    task = TABLE if build is MLP else IMAGES
+    start, pool = start_of(build), pool_of(task, torch.float64)
+    train = partial(
+        train_cohort, build, start, pool, CLIENTS[:2], RECIPES["sgd"], seed=SEED, round=0
+    )
+    kind = StackedMlp if build is MLP else VmappedNetworks
+    fails = patch.object(kind, "write_gradients", side_effect=RuntimeError("no kernel\nmore"))
+    with pretended_device() as device, fails:
+        with pytest.warns(UserWarning, match="one by one.*no kernel$"):
+            there = list(train(device=device))
+        with pytest.raises(RuntimeError, match="no kernel"):
+            list(train(device=device, engine="stacked"))
+    for one, other in zip(there, train(engine="sequential"), strict=True):
+        assert largest_difference(one.delta, other.delta) < 1e-12

@@ -1,11 +1,40 @@
 """Steps that are recorded once as CUDA graphs and repeated."""
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import final
 
 import torch
+from torch import Tensor
+
+Step = Callable[[], None]
+
+ROUNDING = 1e-3
+"""By how much the change of a repeated step may differ from that of the step itself."""
+
+EPSILONS = 8
+"""By how many roundings a weight may differ besides, as a small change is rounded with it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """What a step changes.
+
+    Args:
+        weights: the trained weights.
+        others: all else that the next step reads, such as the state of the optimizer.
+
+    """
+
+    weights: Sequence[Tensor]
+    others: Sequence[Tensor]
+
+
+class CannotRecordError(Exception):
+    """A step cannot be recorded; the message says why."""
 
 
 @final
@@ -14,65 +43,106 @@ class RecordedSteps:
 
     The first step of a shape is launched operation by operation: libraries then choose and
     build their kernels, which a graph cannot record. Where such a step waits for the GPU or
-    copies from the CPU, as a graph cannot either, no step is recorded.
+    copies from the CPU, as a graph cannot either, where recording it fails, or where repeating
+    it gives another result, all steps are launched so.
     """
 
     def __init__(self) -> None:
         self._graphs = dict[Hashable, torch.cuda.CUDAGraph]()
-        self._seen = set[Hashable]()
         self._can_record = True
 
-    def take(self, shape: Hashable, step: Callable[[], None], is_worth_it: bool) -> None:
+    def forget(self) -> None:
+        """Drop all graphs, as those of memory that is given back."""
+        self._graphs.clear()
+
+    def shapes(self) -> list[Hashable]:
+        """Return the shapes of the recorded steps."""
+        return list(self._graphs)
+
+    def take(self, shape: Hashable, step: Step, state: StepState, *, is_worth_it: bool) -> None:
         """Take a step.
 
         Args:
             shape: of the step; steps of one shape differ only by numbers in the GPU's memory.
             step: takes it, operation by operation.
-            is_worth_it: whether a step of a shape that was taken before shall be recorded.
+            state: what it changes, in memory that stays.
+            is_worth_it: whether a step of this shape shall be recorded if none was.
 
         """
         if shape in self._graphs:
             self._graphs[shape].replay()
-        elif not self._can_record:
-            step()
-        elif shape not in self._seen:
-            self._seen.add(shape)
-            self._take_first(step)
-        elif not is_worth_it:
+        elif not self._can_record or not is_worth_it:
             step()
         else:
-            self._record(shape, step)
-            self.take(shape, step, is_worth_it)
+            try:
+                self._record(shape, step, state)
+            except CannotRecordError as error:
+                self.forget()
+                self._can_record = False
+                warnings.warn(
+                    "the steps of stacked clients are not recorded as CUDA graphs, and their "
+                    f"operations are launched one by one instead, as {error}",
+                    stacklevel=2,
+                )
 
-    def _take_first(self, step: Callable[[], None]) -> None:
-        """Take a step, and find out whether a graph can record it."""
+    def _record(self, shape: Hashable, step: Step, state: StepState) -> None:
+        """Take a step, and record it.
+
+        Raises:
+            CannotRecordError: if it cannot be recorded; it was taken then, too.
+
+        """
+        before = _copies(state)
+        is_known = self._take_first(step)
+        after = [one.clone() for one in state.weights]
+        if not is_known:
+            raise CannotRecordError("one of them waits for the GPU")
+        # All share memory, as a step ends before the next begins and leaves nothing in it.
+        memory = next((one.pool() for one in self._graphs.values()), None)
+        graph = _graph_of(step, memory)
+        _write(state, before)
+        graph.replay()
+        if not _are_equal(before.weights, after, state.weights):
+            _write(state, before)
+            step()
+            raise CannotRecordError("a repeated one gave another result")
+        self._graphs[shape] = graph
+
+    def _take_first(self, step: Step) -> bool:
+        """Take a step; return whether it did so without waiting for the GPU."""
         try:
             with _without_waiting():
                 step()
         except RuntimeError as error:
             if "synchroniz" not in str(error):
                 raise
-            self._can_record = False
-        if not self._can_record:
-            step()  # from its beginning: weights change at its end
-
-    def _record(self, shape: Hashable, step: Callable[[], None]) -> None:
-        """Record a step without taking it."""
-        graph = torch.cuda.CUDAGraph()
-        # All share memory, as a step ends before the next begins and leaves nothing in it.
-        memory = next((one.pool() for one in self._graphs.values()), None)
-        stream = torch.cuda.current_stream()
-        try:
-            # Other threads may use the GPU meanwhile.
-            with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
-                step()
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError:
-            torch.cuda.set_stream(stream)  # torch does not, if a recording has failed
-            self._can_record = False
         else:
-            self._graphs[shape] = graph
+            return True
+        step()  # from its beginning: weights change at its end
+        return False
+
+
+def _graph_of(step: Step, memory: "torch.cuda._POOL_HANDLE | None") -> torch.cuda.CUDAGraph:
+    """Record a step, without taking it.
+
+    Raises:
+        CannotRecordError: if torch cannot.
+
+    """
+    graph = torch.cuda.CUDAGraph()
+    stream = torch.cuda.current_stream()
+    try:
+        # Other threads may use the GPU meanwhile.
+        with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
+            step()
+    except torch.OutOfMemoryError:
+        torch.cuda.set_stream(stream)
+        raise
+    except RuntimeError as error:
+        torch.cuda.set_stream(stream)  # torch does not, if a recording has failed
+        reason = str(error).partition("\n")[0]
+        raise CannotRecordError(f"recording one failed: {reason}") from error
+    return graph
 
 
 @contextmanager
@@ -85,3 +155,34 @@ def _without_waiting() -> Iterator[None]:
         yield
     finally:
         torch.cuda.set_sync_debug_mode(before)
+
+
+def _copies(state: StepState) -> StepState:
+    return StepState(
+        [one.clone() for one in state.weights], [one.clone() for one in state.others]
+    )
+
+
+def _write(state: StepState, numbers: StepState) -> None:
+    """Write these numbers into the state, in place."""
+    for one, other in zip(state.weights, numbers.weights, strict=True):
+        one.copy_(other)
+    for one, other in zip(state.others, numbers.others, strict=True):
+        one.copy_(other)
+
+
+def _are_equal(
+    before: Sequence[Tensor], after: Sequence[Tensor], repeated: Sequence[Tensor]
+) -> bool:
+    """Return whether two changes of weights are equal up to rounding.
+
+    Numbers that are not finite, as where training diverges, count as equal.
+    """
+    for old, new, other in zip(before, after, repeated, strict=True):
+        wrong = (new - other).nan_to_num(0.0, 0.0, 0.0).norm()
+        changed = (new - old).nan_to_num(0.0, 0.0, 0.0).norm()
+        size = new.nan_to_num(0.0, 0.0, 0.0).norm()
+        allowed = ROUNDING * changed + EPSILONS * torch.finfo(new.dtype).eps * size
+        if not bool(wrong <= allowed):
+            return False
+    return True

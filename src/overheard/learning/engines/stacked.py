@@ -15,9 +15,10 @@ from overheard.learning.engines.batch_schedule import (
     merge_pools,
     schedule_batches,
 )
-from overheard.learning.engines.change_reading import StackedChanges
+from overheard.learning.engines.change_reading import read_changes
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import noise_generator
+from overheard.learning.engines.recorded_steps import RecordedSteps
 from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
@@ -100,30 +101,29 @@ class StackedTrainer:
         self._read = dict[TrainingGroup, list[Tensor]]()
         self._near: tuple[Examples, Examples] | None = None
         self._steps: StackedSteps | None = None
+        self._recorded = RecordedSteps()
 
     def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""
-        return self.begin(clients).results()
-
-    def begin(self, clients: Sequence[GroupedClient]) -> "StackInTraining":
-        """Train these clients; a GPU may still be at work when this returns."""
         order = sorted(range(len(clients)), key=lambda index: self._rank(clients[index].client))
         ranked = [clients[index] for index in order]
-        with torch.no_grad(), single_thread(), computing(step_precision(self._recipe)):
-            starts = self._starts(ranked)
-            steps = self._load(ranked, starts)
-            losses = steps.run(self._draws(ranked))
-            changes = StackedChanges(steps.trained, starts, losses)
-        return StackInTraining([one.client for one in clients], order, self._names, changes)
-
-    @property
-    def is_on_cpu(self) -> bool:
-        """Return whether it computes on the CPU."""
-        return self._device.type == "cpu"
+        with torch.no_grad():
+            with single_thread(), computing(step_precision(self._recipe)):
+                starts = self._starts(ranked)
+                steps = self._load(ranked, starts)
+                losses = steps.run(self._draws(ranked)).tolist()
+            # Changes of large tables are copied by several threads.
+            changes = read_changes(steps.trained, starts)
+        results: dict[int, ClientResult] = {}
+        for rank, index in enumerate(order):
+            delta = dict(zip(self._names, changes[rank], strict=True))
+            results[index] = ClientResult(clients[index].client, delta, losses[rank])
+        return [results[index] for index in range(len(clients))]
 
     def release(self) -> None:
         """Give the memory of the last clients back."""
         self._steps = self._near = None
+        self._recorded.forget()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
@@ -140,8 +140,15 @@ class StackedTrainer:
             steps.load(starts, corrections, schedule)
         else:
             del steps  # before memory for others is taken
+            self._recorded.forget()
             steps = StackedSteps(
-                self._networks, self._recipe, starts, corrections, pool, schedule
+                self._networks,
+                self._recipe,
+                starts,
+                corrections,
+                pool,
+                schedule,
+                self._recorded,
             )
         if self._device.type != "cpu":
             self._steps = steps
@@ -216,86 +223,41 @@ class StackedTrainer:
         return [group.start[name].to(self._device) for name in self._names]
 
 
-@final
-class StackInTraining:
-    """Clients whose training was begun.
-
-    Args:
-        clients: in input order.
-        order: their indices in the order of the stack.
-        names: of the tensors that are sent.
-        changes: what training changes, in the order of the stack.
-
-    """
-
-    def __init__(
-        self,
-        clients: Sequence[ClientTask],
-        order: Sequence[int],
-        names: Sequence[str],
-        changes: StackedChanges,
-    ) -> None:
-        self._clients, self._order, self._names = clients, order, names
-        self._changes = changes
-
-    def results(self) -> list[ClientResult]:
-        """Wait for the end of the training, and return the results in input order."""
-        changes, losses = self._changes.read()
-        results: dict[int, ClientResult] = {}
-        for rank, index in enumerate(self._order):
-            delta = dict(zip(self._names, changes[rank], strict=True))
-            results[index] = ClientResult(self._clients[index], delta, losses[rank])
-        return [results[index] for index in range(len(self._clients))]
-
-
 def train_in_chunks(
     trainer: StackedTrainer, clients: Sequence[GroupedClient], size: int
 ) -> Iterator[ClientResult]:
     """Train `size` clients at a time, fewer once a GPU's memory is full, in input order.
-
-    While results are copied from a GPU, it trains the next clients.
 
     Raises:
         PlanError: if one client does not fit into the memory of the GPU.
 
     """
     begin, was_told = 0, False
-    last: StackInTraining | None = None
     while begin < len(clients):
         chunk = clients[begin : begin + size]
-        following = _begin_if_it_fits(trainer, chunk, can_wait=last is not None)
-        if last is not None:
-            yield from last.results()
-        elif following is None:
-            trainer.release()
-            size = (len(chunk) + 1) // 2
-            if not was_told:
-                warnings.warn(
-                    f"{len(chunk)} clients at once do not fit into the memory of the GPU: "
-                    "fewer are trained at once, which changes no result but takes longer",
-                    stacklevel=2,
-                )
-                was_told = True
-        last = following
-        if following is not None:
+        results = _train_if_it_fits(trainer, chunk)
+        if results is not None:
+            yield from results
             begin += len(chunk)
-            if trainer.is_on_cpu:
-                yield from following.results()
-                last = None
-    if last is not None:
-        yield from last.results()
+            continue
+        trainer.release()
+        size = (len(chunk) + 1) // 2
+        if not was_told:
+            warnings.warn(
+                f"{len(chunk)} clients at once do not fit into the memory of the GPU: fewer "
+                "are trained at once, which changes results by rounding alone",
+                stacklevel=2,
+            )
+            was_told = True
 
 
-def _begin_if_it_fits(
-    trainer: StackedTrainer, chunk: Sequence[GroupedClient], *, can_wait: bool
-) -> StackInTraining | None:
-    """Begin to train; return None if the memory of the GPU is full, and less may be used.
-
-    Less is used with fewer clients, or once the results of others were read (`can_wait`).
-    """
+def _train_if_it_fits(
+    trainer: StackedTrainer, chunk: Sequence[GroupedClient]
+) -> list[ClientResult] | None:
+    """Return the results, or None if several clients exceed the memory of the GPU."""
     try:
-        return trainer.begin(chunk)
+        return trainer.train(chunk)
     except torch.OutOfMemoryError as error:
-        if len(chunk) == 1 and not can_wait:
+        if len(chunk) == 1:
             raise full_memory(chunk[0].client.name) from error
     return None

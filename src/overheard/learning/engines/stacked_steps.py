@@ -16,13 +16,16 @@ from overheard.core.recipe import Recipe
 from overheard.learning.engines.batch_schedule import BatchSchedule
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import add_noise
-from overheard.learning.engines.recorded_steps import RecordedSteps
+from overheard.learning.engines.recorded_steps import RecordedSteps, StepState
 from overheard.learning.engines.stacked_networks import StackedNetworks
-from overheard.learning.optimizers import build_optimizer
+from overheard.learning.optimizers import Optimizer, build_optimizer
 
-LEAST_REPEATS = 3
-"""Fewest steps of one shape that are still to come for which one is recorded, as that takes as
-long as a step that is not."""
+_Part = tuple[list[Tensor], list[Tensor], Optimizer]
+"""Weights, gradients and optimizer of the clients that take a step."""
+
+LEAST_REPEATS = 4
+"""Fewest steps of one shape that are still to come for which one is recorded, as recording runs
+the code of a step again, and comparing it takes a step."""
 
 FULL_SHARE = 0.75
 """Share of a full batch from which a GPU computes on a whole one, so that the last batches of
@@ -67,6 +70,7 @@ class StackedSteps:
         pool: examples of all clients. On another device than the weights, their batches are
             sent step by step.
         schedule: the batches.
+        recorded: records the steps, and no others.
 
     """
 
@@ -78,6 +82,7 @@ class StackedSteps:
         corrections: list[Tensor],
         pool: Examples,
         schedule: BatchSchedule,
+        recorded: RecordedSteps,
     ) -> None:
         self.stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
         self.trained = self.stack
@@ -97,7 +102,7 @@ class StackedSteps:
             self._step = torch.zeros(1, dtype=torch.int64, device=self._device)
         self._batch = None if pool.labels.device == self._device else self._batch_memory()
         self._part = self.stack, self._gradients, self._optimizer
-        self._graphs = RecordedSteps()
+        self._recorded = recorded
 
     def can_load(
         self,
@@ -160,9 +165,10 @@ class StackedSteps:
                 self._send(
                     self._batch, self._schedule.rows[number, : shape[0], :width].flatten()
                 )
-            take = partial(self._take, *shape, draws)
-            if can_repeat and self._device.type == "cuda":
-                self._graphs.take(shape, take, is_worth_it=coming[shape] >= LEAST_REPEATS)
+            take = partial(self._take, self._part, shape, draws)
+            if can_repeat and can_record(self._device):
+                is_worth_it = coming[shape] >= LEAST_REPEATS
+                self._recorded.take(shape, take, self._state(), is_worth_it=is_worth_it)
             else:
                 take()
             coming[shape] -= 1
@@ -213,9 +219,16 @@ class StackedSteps:
         for memory, held in zip(batch.tensors(), self._pool.tensors(), strict=True):
             memory[: len(rows)].copy_(held.index_select(0, rows))
 
-    def _take(self, active: int, width: int, draws: ClientDraws) -> None:
-        """Take one step."""
-        stack, gradients, optimizer = self._part
+    def _state(self) -> StepState:
+        """Return what the next step changes."""
+        stack, _, optimizer = self._part
+        numbers = [self._step] if isinstance(self._step, Tensor) else []
+        return StepState(stack, [*optimizer.state(), self._losses, *numbers])
+
+    def _take(self, part: _Part, shape: tuple[int, int], draws: ClientDraws) -> None:
+        """Take one step with so many clients and examples of each."""
+        stack, gradients, optimizer = part
+        active, width = shape
         private = self._recipe.private_steps
         if self._batch is None:
             rows = _row(self._rows, self._step)[:active, :width].flatten()
@@ -240,6 +253,11 @@ class StackedSteps:
         optimizer.step(stack, gradients)
         self._losses[:active] += losses * _row(self._shares, self._step)[:active]
         self._step += 1
+
+
+def can_record(device: torch.device) -> bool:
+    """Return whether the device can record CUDA graphs."""
+    return device.type == "cuda"
 
 
 def _row(table: Tensor, number: int | Tensor) -> Tensor:
