@@ -6,17 +6,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from overheard.core.errors import PlanError
 from overheard.core.seeds import Seed
+from overheard.learning.layer_calls import LayersWrittenOut
 from overheard.learning.seeding import seeded
 from overheard.learning.training_job import ClientTask, TrainingJob
 
 MEMORY_SHARE = 0.5
 """Share of the free memory to use; the rest is for the caller and for estimation errors."""
 
-COPIES_OF_WEIGHTS = 6
-"""Weights, gradients, two moments, a scratch copy and the returned change."""
+COPIES_OF_WEIGHTS = {"cpu": 6, "cuda": 10}
+"""Weights, gradients, two moments, a scratch copy and the returned change. On a GPU also the
+weights and moments before a step and the weights after it, while its recording is compared."""
 
 LARGEST_CHUNK = {"cpu": 64, "cuda": 128}
 """Most clients in a stack. On a CPU the census network is fastest at 32 clients in a stack (7.3
@@ -28,16 +31,19 @@ UNKNOWN_MEMORY = 2 * 2**30
 
 def clients_that_fit(model: nn.Module, job: TrainingJob, clients: Sequence[ClientTask]) -> int:
     """Return how many clients to stack, at least 1, so that weights and activations fit."""
-    largest = LARGEST_CHUNK.get(job.device.type, LARGEST_CHUNK["cuda"])
+    kind = "cpu" if job.device.type == "cpu" else "cuda"
     weights = sum(weight.numel() * weight.element_size() for weight in job.start.values())
     batch = job.recipe.batch_size(max((len(member.rows) for member in clients), default=1))
     # The backward pass needs the activations and a gradient of the same size for each.
-    each = COPIES_OF_WEIGHTS * weights + 2 * batch * _activation_bytes(model, job)
-    return max(1, min(largest, int(MEMORY_SHARE * free_bytes(job.device) / each)))
+    each = COPIES_OF_WEIGHTS[kind] * weights + 2 * batch * _activation_bytes(model, job)
+    return max(1, min(LARGEST_CHUNK[kind], int(MEMORY_SHARE * free_bytes(job.device) / each)))
 
 
 def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
-    """Measure the bytes that a forward pass of one example stores for the backward pass."""
+    """Measure the bytes that a forward pass of one example stores for the backward pass.
+
+    Its layers are written out, as those of a stack are.
+    """
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     saved_bytes = 0
 
@@ -51,7 +57,8 @@ def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
     if example.is_floating_point():
         example = example.to(next(model.parameters()).dtype)
     # Dropout would advance the global generator.
-    with seeded(Seed(0)), saved_tensors_hooks(count, lambda tensor: tensor):
+    saved = saved_tensors_hooks(count, lambda tensor: tensor)
+    with seeded(Seed(0)), saved, sdpa_kernel(SDPBackend.MATH), LayersWrittenOut():
         model(example)
     return saved_bytes
 

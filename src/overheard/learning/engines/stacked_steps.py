@@ -32,8 +32,8 @@ FULL_SHARE = 0.75
 epochs need no graph of their own. The examples that fill it have weight 0."""
 
 LEVELS = 8
-"""Into how many parts a stack is divided; a part is left out once all of its clients have ended
-their training, as a graph for each number of clients would take long to record."""
+"""Into how many parts a stack is divided. A part is left out once all of its clients have ended
+their training, as with a shape for each number of clients few steps would have the same one."""
 
 
 @final
@@ -57,10 +57,10 @@ class ClientDraws:
 class StackedSteps:
     """The steps of a stack of clients, in memory that the next stack of its shape uses again.
 
-    A GPU waits for a small network's operations to be launched one by one. A CUDA graph
-    launches those of a step at once: the numbers of the batches, of the step and of Adam are in
-    the GPU's memory, so that every step of a shape is the same. Steps with draws, which a
-    generator of the CPU makes, are launched one by one.
+    On an H200 each operation took 7 us to launch (commit e7cb1747), and 100 MLPs kept it busy
+    for 12 % of the time. A CUDA graph launches those of a step at once. The numbers of the
+    batches, of the step and of Adam are in the GPU's memory, so that every step of a shape is
+    the same. Steps with draws, which a generator of the CPU makes, are launched one by one.
 
     Args:
         networks: compute the gradients.

@@ -29,9 +29,9 @@ class VmappedNetworks(StackedNetworks):
     """Stacked networks whose output depends only on parameters and inputs.
 
     Recurrent layers and bags of word vectors are written out. The gradient of a table has a row
-    for each word: on a GPU writing it takes less time than sending the changed table to the
-    CPU. On a CPU this is no faster than one client at a time (0.8 to 1.1 times a plain loop for
-    convolutions). It is meant for GPUs, which a single small network leaves idle.
+    for each word, also for words that a batch does not have. On a CPU this is no faster than
+    one client at a time (0.8 to 1.1 times a plain loop for convolutions). It is meant for GPUs,
+    which a single small network leaves idle.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class VmappedNetworks(StackedNetworks):
         inputs: Shaped[Tensor, "clients examples ..."],
     ) -> Float[Tensor, "clients examples classes"]:
         """Run the network of each client on its own inputs."""
-        # A GPU's fused kernels of attention refuse the strides of a stack in the backward pass.
+        # The fused attention of torch 2.11 on an H200 refuses a stack in its backward pass, as
+        # "LSE is not correctly aligned".
         with sdpa_kernel(SDPBackend.MATH):
             logits: Tensor = self._forward(parameters, inputs)
         return logits
