@@ -72,9 +72,10 @@ def full_memory(client: str) -> PlanError:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Return the free memory of the device, in bytes."""
+    """Return the free memory of the device, in bytes, with what torch keeps to use it again."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + kept
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not on macOS and Windows

@@ -251,7 +251,7 @@ class StackedSteps:
                 own = [gradient[client] for gradient in gradients]
                 add_noise(own, private, draws.examples[client], draws.noise[client])
         optimizer.step(stack, gradients)
-        self._losses[:active] += losses * _row(self._shares, self._step)[:active]
+        self._losses[:active].add_(losses * _row(self._shares, self._step)[:active])
         self._step += 1
 
 
