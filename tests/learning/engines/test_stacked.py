@@ -28,6 +28,7 @@ from tests.learning.cases import (
     TABLE,
     TEXTS,
     WORDS,
+    dropping,
     largest_difference,
     pool_of,
     start_of,
@@ -89,6 +90,19 @@ def test_clients_that_are_done_keep_their_weights_while_others_train(
     for one, other in zip(there, train(engine="sequential"), strict=True):
         assert largest_difference(one.delta, other.delta) < 1e-12
         assert one.loss == pytest.approx(other.loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("recipe", ["sgd", "adam"])
+def test_clients_drop_on_a_gpu_what_they_drop_on_a_cpu(recipe: str) -> None:
+    start, pool = start_of(dropping), pool_of(TABLE, torch.float64)
+    train = partial(
+        train_cohort, dropping, start, pool, CLIENTS, RECIPES[recipe], seed=SEED, round=0
+    )
+    with pretended_device() as device, pretended_graphs() as graphs:
+        there = list(train(device=device))
+    assert not graphs  # which would repeat the first draw
+    for one, other in zip(there, train(engine="sequential"), strict=True):
+        assert largest_difference(one.delta, other.delta) < 1e-12
 
 
 def train(most: int) -> tuple[list[ClientResult], list[int]]:

@@ -29,9 +29,11 @@ class VmappedNetworks(StackedNetworks):
     """Stacked networks whose output depends only on parameters and inputs.
 
     Recurrent layers and bags of word vectors are written out. The gradient of a table has a row
-    for each word, also for words that a batch does not have. On a CPU this is no faster than
-    one client at a time (0.8 to 1.1 times a plain loop for convolutions). It is meant for GPUs,
-    which a single small network leaves idle.
+    for each word, also for words that a batch does not have. On a GPU torch sorts the words
+    and adds the gradients of each in that order, so that two runs are equal.
+
+    On a CPU this is no faster than one client at a time (0.8 to 1.1 times a plain loop for
+    convolutions). It is meant for GPUs, which a single small network leaves idle.
     """
 
     def __init__(
