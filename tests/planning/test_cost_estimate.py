@@ -1,7 +1,7 @@
 """Estimates follow from short measurements of the parts of an audit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from math import prod
 from typing import ClassVar
 
@@ -19,6 +19,9 @@ from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.core.view import View
+from overheard.learning.devices import choice
+from overheard.learning.devices.machine import CoreCosts, GpuCosts, Machine
+from overheard.learning.devices.training_work import StepCounts, TrainingWork
 from overheard.learning.model import Model
 from overheard.planning import cost_estimate, measured_costs
 from overheard.planning.cost_estimate import (
@@ -28,6 +31,7 @@ from overheard.planning.cost_estimate import (
     measure_audit,
 )
 from overheard.planning.measured_costs import (
+    FEW_CLIENTS,
     AttackCost,
     CellCost,
     TimedCache,
@@ -299,3 +303,58 @@ def test_times_have_about_two_digits(seconds: float, text: str):
     lines = list(cost.lines())
     assert lines[0].startswith(f"Time: about {text}, between")
     assert lines[1] == f"  {text:>8}  decaf"
+
+
+def alike_clients(clients: int) -> TrainingWork:
+    """Virtual clients that take 0.1 s on a core."""
+    counts = StepCounts(1e9, 0.0, 1, 0.0)
+    return TrainingWork(counts, clients, 100.0, 10.0, 32, 0.0, True, "stacked", True, times=10)
+
+
+def on_machine(gpu: GpuCosts) -> MeasuredAudit:
+    """An audit of an attack with virtual clients, and of one with models of its own."""
+    audit = measured()
+    works = {"whispers": alike_clients(FEW_CLIENTS), "bias_inversion": alike_clients(5)}
+    attacks = {
+        key: replace(one, cost=replace(one.cost, works=(works[key[1].partition(",")[0]],)))
+        for key, one in audit.attacks.items()
+    }
+    core = CoreCosts(1e-12, 0.0, 0.0)
+    return replace(audit, attacks=attacks, machine=Machine(4, core, gpu))
+
+
+def test_an_estimate_says_what_a_gpu_trains_in_how_much_time() -> None:
+    fast = GpuCosts(*[0.0] * len(fields(GpuCosts)))
+    slow = replace(fast, start=1e6)
+    without, useless, gpu = (
+        measured().estimate(),
+        on_machine(slow).estimate(),
+        on_machine(replace(fast, client=0.01)).estimate(),
+    )
+    assert list(useless.lines()) == list(without.lines())
+    seconds, before = (
+        {name.partition(",")[0]: one for name, one in cost.attack_seconds}
+        for cost in (gpu, without)
+    )
+    # Of 1,000 virtual clients in two rounds, 0.01 s each in place of 0.15 s.
+    assert seconds["whispers"] == pytest.approx(before["whispers"] - 2 * 1000 * 0.14, abs=0.1)
+    # 5 models in two rounds, 0.01 s each in place of 0.1 s.
+    assert seconds["bias_inversion"] == pytest.approx(before["bias_inversion"] - 0.9, abs=0.01)
+    text = "\n".join(gpu.lines())
+    assert "expecting 100 to 100 examples, training on the GPU" in text
+    assert "Everything else runs on the CPU, where it takes less time." in text
+
+
+def test_what_a_gpu_might_train_is_collected_while_an_attack_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choice, "may_have_gpu", lambda: True)
+    monkeypatch.setattr(choice, "_HOST", [])
+    inputs = load_inputs(SIMULATING, replace(HERE, device="auto"), MemoryTensorCache())
+    (view,) = planned_audit(SIMULATING, inputs, None).views
+    attack = Whispers(epochs=1, most_rounds=1)
+    cost = measure_attack(attack, view, view.targets[:1], TimedCache())
+    assert cost is not None
+    (work,) = cost.works
+    assert work.clients == FEW_CLIENTS
+    assert work.counts.operations > 0

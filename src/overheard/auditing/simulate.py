@@ -102,21 +102,28 @@ def _training_device(
     check_device(resources.device)
     if resources.engine not in {"auto", "stacked"} and resources.device == "auto":
         return "cpu"
+    return settle_device(
+        resources.device,
+        partial(describe_round, plan, arm, partition, dataset),
+        "clients of the federation",
+    )
 
-    def describe() -> TrainingWork | None:
-        recipe, rows = plan.training.recipe, partition.rows[0]
-        examples = sum(map(len, rows)) / len(rows)
-        return describe_training(
-            partial(plan.training.model.build, dataset.task),
-            partition.pool.inputs,
-            recipe,
-            clients=clients_per_round(len(rows), plan.training.participation),
-            examples=examples * recipe.epochs,
-            steps=recipe.steps(max(1, round(examples)), None),
-            times=plan.rounds_of(arm) * len(plan.arms) * len(plan.seeds),
-        )
 
-    return settle_device(resources.device, describe, "clients of the federation")
+def describe_round(
+    plan: Plan, arm: ArmPlan, partition: DataPartition, dataset: Dataset
+) -> TrainingWork | None:
+    """Describe the training of the clients of a round, to choose the device for it."""
+    recipe, rows = plan.training.recipe, partition.rows[0]
+    examples = sum(map(len, rows)) / len(rows)
+    return describe_training(
+        partial(plan.training.model.build, dataset.task),
+        partition.pool.inputs,
+        recipe,
+        clients=clients_per_round(len(rows), plan.training.participation),
+        examples=examples * recipe.epochs,
+        steps=recipe.steps(max(1, round(examples)), None),
+        times=plan.rounds_of(arm) * len(plan.arms) * len(plan.seeds),
+    )
 
 
 def _refuse_replaced_canaries(partition: DataPartition) -> None:

@@ -1,18 +1,23 @@
 """Estimates how much time, memory and disk an audit takes, from short measurements."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, inf
 from time import process_time
 from typing import Any, final
 
 from overheard.auditing.inputs import AuditInputs
 from overheard.auditing.program import AuditProgram
+from overheard.auditing.simulate import describe_round
 from overheard.core.attack import Attack
 from overheard.federation.sampling import clients_per_round
+from overheard.learning.devices.choice import machine_for, may_have_gpu
+from overheard.learning.devices.machine import Machine
+from overheard.learning.devices.training_work import TrainingWork
 from overheard.learning.threads import available_cores, single_thread
 from overheard.planning.measured_costs import (
+    FEW_CLIENTS,
     AttackCost,
     TimedCache,
     measure_attack,
@@ -48,6 +53,8 @@ class CostEstimate:
         memory_bytes: memory of the main process.
         disk_bytes: size of the transcripts.
         unmeasured: attacks that could not be measured, and whose time is not included.
+        is_trained_on_gpu: whether a GPU trains the clients of the federations.
+        attacks_on_gpu: attacks whose virtual clients or shadow models a GPU trains.
 
     """
 
@@ -57,6 +64,8 @@ class CostEstimate:
     memory_bytes: float
     disk_bytes: float
     unmeasured: tuple[str, ...]
+    is_trained_on_gpu: bool = False
+    attacks_on_gpu: frozenset[str] = frozenset()
 
     def lines(self) -> Iterator[str]:
         """Return the estimate in lines of plain text."""
@@ -67,9 +76,14 @@ class CostEstimate:
             "busy as now"
         )
         if self.training_seconds:
-            yield f"  {_describe_duration(self.training_seconds):>8}  simulate the federations"
+            place = ", on the GPU" if self.is_trained_on_gpu else ""
+            duration = _describe_duration(self.training_seconds)
+            yield f"  {duration:>8}  simulate the federations{place}"
         for name, seconds in sorted(self.attack_seconds, key=lambda pair: -pair[1]):
-            yield f"  {_describe_duration(seconds):>8}  {name}"
+            place = ", training on the GPU" if name in self.attacks_on_gpu else ""
+            yield f"  {_describe_duration(seconds):>8}  {name}{place}"
+        if self.is_trained_on_gpu or self.attacks_on_gpu:
+            yield "Everything else runs on the CPU, where it takes less time."
         for name in self.unmeasured:
             yield f"  not measured: {name}"
         yield f"Memory: about {self.memory_bytes / GIGABYTE:.1f} GB"
@@ -111,6 +125,7 @@ class MeasuredAudit:
         second_per_example: seconds to train on an example.
         attacks: the measured attacks, by number of the view and name.
         unmeasured: names of attacks that could not be measured.
+        machine: the costs of a machine with a GPU; None = it has none, or nothing for it to do.
 
     """
 
@@ -120,15 +135,20 @@ class MeasuredAudit:
     second_per_example: float
     attacks: Mapping[tuple[int, str], MeasuredAttack]
     unmeasured: tuple[str, ...]
+    machine: Machine | None = None
 
     def estimate(self) -> CostEstimate:
         """Return the cost of the audit."""
-        by_attack = dict[str, float]()
+        by_attack, on_gpu = dict[str, float](), set[str]()
         for number, view in enumerate(self.planned.views):
-            for name, seconds in self._view_seconds(number, view):
+            for name, seconds, is_on_gpu in self._view_seconds(number, view):
                 by_attack[name] = by_attack.get(name, 0.0) + seconds
+                on_gpu |= {name} if is_on_gpu else set()
         trained = _trained_examples(self.planned.program, self.audit_inputs)
         training = trained * self.second_per_example / _speedup(self.audit_inputs)
+        of_round = self._on_gpu(_described_rounds(self.planned, self.audit_inputs))
+        if of_round:
+            training = self.planned.program.rounds_to_train * self._gpu_seconds(of_round)
         return CostEstimate(
             self.begun + training + sum(by_attack.values()) + REPORT_SECONDS,
             training,
@@ -136,10 +156,24 @@ class MeasuredAudit:
             _peak_memory() + REPORT_BYTES,
             _disk_bytes(self.planned),
             self.unmeasured,
+            bool(of_round),
+            frozenset(on_gpu),
         )
 
-    def _view_seconds(self, number: int, view: PlannedView) -> Iterator[tuple[str, float]]:
-        """Yield the seconds of each attack in an arm, by name."""
+    def _on_gpu(self, works: Iterable[TrainingWork]) -> list[TrainingWork]:
+        """Return those pieces that a GPU trains."""
+        machine, is_forced = self.machine, self.audit_inputs.resources.device == "cuda"
+        if machine is None:
+            return []
+        return [one for one in works if is_forced or machine.gains_from_gpu(one)]
+
+    def _gpu_seconds(self, works: Iterable[TrainingWork]) -> float:
+        return fsum(self.machine.gpu.seconds(one) for one in works) if self.machine else 0.0
+
+    def _view_seconds(
+        self, number: int, view: PlannedView
+    ) -> Iterator[tuple[str, float, bool]]:
+        """Yield each attack in an arm: name, seconds, and whether a GPU trains for it."""
         rounds, clients = len(view.seen.spec.rounds), view.threat.virtual.clients
         for attack in view.attacks:
             name = attack.cell.attack
@@ -152,8 +186,18 @@ class MeasuredAudit:
             fitting = new * cost.first_target + (used + single - new) * cost.again
             targets = (used + single) * max(0, measured.targets - 1) * cost.next_target
             simulating = new * clients * measured.cost.simulation / _speedup(self.audit_inputs)
+            on_gpu = self._on_gpu(_scaled_works(attack.attack, measured.cost, clients))
+            trained = new * measured.cost.rounds * self._gpu_seconds(on_gpu)
+            if on_gpu and measured.cost.simulation:
+                simulating = trained
+            elif self.machine and on_gpu and not trains_virtual_clients(attack.attack):
+                # Its own trainings were measured on one core.
+                on_core = fsum(self.machine.core.seconds(one, 1) for one in on_gpu)
+                on_core *= new * measured.cost.rounds
+                fitting = max(0.0, fitting - on_core) + trained
             runs = sum(attack.is_in(run) for run in self.planned.program.runs)
-            yield name, runs * (fitting + targets + simulating) / measured.cost.rounds
+            seconds = runs * (fitting + targets + simulating) / measured.cost.rounds
+            yield name, seconds, bool(on_gpu)
 
 
 def measure_audit(planned: PlannedAudit, audit_inputs: AuditInputs) -> MeasuredAudit:
@@ -177,7 +221,63 @@ def measure_audit(planned: PlannedAudit, audit_inputs: AuditInputs) -> MeasuredA
         for attack in view.threat.attacks
         if (name := view.threat.attack_name(attack)) in costs
     }
-    return MeasuredAudit(planned, audit_inputs, begun, second_per_example, attacks, unmeasured)
+    return MeasuredAudit(
+        planned,
+        audit_inputs,
+        begun,
+        second_per_example,
+        attacks,
+        unmeasured,
+        _machine(planned, audit_inputs, attacks),
+    )
+
+
+def _machine(
+    planned: PlannedAudit,
+    audit_inputs: AuditInputs,
+    attacks: Mapping[tuple[int, str], MeasuredAttack],
+) -> Machine | None:
+    """Return the costs of this machine if a GPU may train something of the audit."""
+    if audit_inputs.resources.device == "cpu" or not may_have_gpu():
+        return None
+    works = [
+        work
+        for (number, name), measured in attacks.items()
+        for attack in planned.views[number].threat.attacks
+        if planned.views[number].threat.attack_name(attack) == name
+        for work in _scaled_works(
+            attack, measured.cost, planned.views[number].threat.virtual.clients
+        )
+    ]
+    return machine_for((*_described_rounds(planned, audit_inputs), *works))
+
+
+def _scaled_works(
+    # Any: an attack answers a question of its own.
+    attack: Attack[Any],
+    cost: AttackCost,
+    clients: int,
+) -> tuple[TrainingWork, ...]:
+    """Return what a GPU may train for an attack in a round, with all its virtual clients."""
+    if not trains_virtual_clients(attack):
+        return cost.works
+    # It was measured with few of them.
+    scaled = (
+        replace(one, clients=round(one.clients * clients / FEW_CLIENTS)) for one in cost.works
+    )
+    return tuple(dict.fromkeys(scaled))
+
+
+def _described_rounds(
+    planned: PlannedAudit, audit_inputs: AuditInputs
+) -> tuple[TrainingWork, ...]:
+    """Return the training of a round of the first arm, for a machine that may have a GPU."""
+    plan = planned.program.plan
+    if not planned.program.rounds_to_train or audit_inputs.resources.device == "cpu":
+        return ()
+    partition = audit_inputs.partition(plan.seeds[0])
+    work = describe_round(plan, plan.arms[0], partition, audit_inputs.dataset)
+    return () if work is None else (work,)
 
 
 def _measure_attacks(

@@ -19,6 +19,8 @@ from overheard.core.needs import SUMS
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
 from overheard.core.view import View
+from overheard.learning.devices.choice import on_cpu_alone
+from overheard.learning.devices.training_work import TrainingWork
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.unknown import Unknown
 from overheard.learning.train import train_groups
@@ -85,6 +87,7 @@ class AttackCost:
         simulation: to train a virtual client and to read its update; 0 if an attack that was
             measured before does it.
         rounds: number of rounds that were measured.
+        works: what a GPU may train for it in a round.
 
     """
 
@@ -93,6 +96,7 @@ class AttackCost:
     clients: int
     simulation: float
     rounds: int
+    works: tuple[TrainingWork, ...] = ()
 
     def at(self, clients: int) -> CellCost:
         """Return the seconds with this number of virtual clients, on a straight line."""
@@ -172,19 +176,21 @@ def measure_attack(
     runs = _MeasuredRuns(attack, view, rounds, able, cache)
     cache.begin_attack()
     try:
-        few = more = runs.measure(FEW_CLIENTS)
+        with on_cpu_alone() as works:
+            few = more = runs.measure(FEW_CLIENTS)
         uncounted, clients = cache.uncounted_seconds(), FEW_CLIENTS
         if trains_virtual_clients(attack):
             clients = _clients_to_measure(view, few, cache.used_seconds())
         if clients > FEW_CLIENTS:
-            more = runs.measure(clients, few.next_target)
+            with on_cpu_alone():
+                more = runs.measure(clients, few.next_target)
     # Attacks may be of other packages, and a sketch is no real run.
     except Exception:
         return None
     # If it shared the first ones, it shares all, though others were measured with fewer.
     simulation = cache.uncounted_seconds() / clients if uncounted else 0.0
     cache.count_used()
-    return AttackCost(few, more, clients, simulation, len(rounds))
+    return AttackCost(few, more, clients, simulation, len(rounds), tuple(works))
 
 
 def _with_varying_cohorts(view: View) -> View:
@@ -280,7 +286,12 @@ class _MeasuredRuns:
     def _seconds(self, clients: int, targets: int) -> float:
         known = self.view.knowledge
         compute = replace(
-            known.compute, virtual_clients=clients, workers=1, cluster=None, cache=self.cache
+            known.compute,
+            virtual_clients=clients,
+            device="cpu" if known.compute.device == "cpu" else "auto",
+            workers=1,
+            cluster=None,
+            cache=self.cache,
         )
         observed, able = self.view.view.during(self.rounds), self.able[:targets]
         begun, simulated = process_time(), self.cache.simulation

@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, final
@@ -146,10 +147,29 @@ def _gains_from_gpu(describe: Callable[[], TrainingWork | None]) -> bool:
     if host.is_measured and host.machine is None:
         return False
     work = describe()
+    if _COLLECTED:
+        _COLLECTED[-1].update({} if work is None else {work: None})
+        return False
     if work is None or not is_large(work, host.cores):
         return False
     machine = _measured().machine
     return machine is not None and machine.gains_from_gpu(work)
+
+
+_COLLECTED: list[dict[TrainingWork, None]] = []
+
+
+@contextmanager
+def on_cpu_alone() -> Iterator[dict[TrainingWork, None]]:
+    """Let "auto" be the CPU; the returned dictionary gets what a GPU might have trained.
+
+    It stays empty on a machine without a GPU.
+    """
+    _COLLECTED.append({})
+    try:
+        yield _COLLECTED[-1]
+    finally:
+        _COLLECTED.pop()
 
 
 def know_machine(describe: Callable[[], TrainingWork | None]) -> None:
@@ -159,11 +179,17 @@ def know_machine(describe: Callable[[], TrainingWork | None]) -> None:
         describe: describes the work; None = unknown. Not called without a GPU.
 
     """
-    host = current_host()
-    if not host.is_measured:
+    if not current_host().is_measured:
         work = describe()
-        if work is not None and is_large(work, host.cores):
-            _measured()
+        machine_for(() if work is None else (work,))
+
+
+def machine_for(works: Iterable[TrainingWork]) -> Machine | None:
+    """Return the costs of this machine; None without a GPU, or if all pieces are small."""
+    host = current_host()
+    if host.is_measured or any(is_large(one, host.cores) for one in works):
+        return _measured().machine
+    return None
 
 
 def _measured() -> Host:
