@@ -52,7 +52,7 @@ class Resources:
 
     Args:
         data: folder with data sets; None = the folder in OVERHEARD_DATA, else downloads.
-        device: "auto", "cpu" or "cuda".
+        device: where to train: "cpu", "cuda", or "auto" = on a GPU where that saves time.
         workers: processes to train in; None = one per core.
         engine: how cohorts are trained.
         cluster: address of a Ray cluster that trains the attackers' virtual clients instead of

@@ -14,7 +14,7 @@ from overheard.disk.limits import OPTION, VARIABLE, parse_size, set_max_unpacked
 
 
 class Device(enum.StrEnum):
-    """The device to compute on."""
+    """The device to train on."""
 
     auto = "auto"
     cpu = "cpu"
@@ -68,7 +68,14 @@ SeedOption = Annotated[
         "--seed", min=0, max=2**31 - 1, help="Use this seed instead of the seeds of the plan."
     ),
 ]
-DeviceOption = Annotated[Device, typer.Option("--device", help="Device to compute on.")]
+DeviceOption = Annotated[
+    Device,
+    typer.Option(
+        "--device",
+        help="Where to train. 'auto': on a GPU where that saves time, else on the CPU. 'cuda': "
+        "always on the GPU. 'cpu': never.",
+    ),
+]
 WorkersOption = Annotated[
     WorkerOptions | None,
     typer.Option(
