@@ -17,7 +17,7 @@ _IS_WORKER: list[bool] = []
 def become_worker() -> None:
     """Leave all work for the GPU to the main process from now on.
 
-    Each process that uses a GPU takes some 500 MB of its memory, and seconds to start.
+    Each process that uses a GPU needs a context of its own in its memory.
     """
     _IS_WORKER[:] = [True]
 

@@ -54,6 +54,9 @@ STACKED, FEW = 32, 4
 LANES = 16
 """Clients that train side by side."""
 
+LEAST_FACTOR = 0.1
+"""Least seconds of an operation, relative to usual ones: less is an error of measurement."""
+
 STEPS = (8, 32)
 """Steps in a short and in a long training on a GPU, both enough to record them."""
 
@@ -66,7 +69,7 @@ Costs = TypeVar("Costs", CoreCosts, GpuCosts)
 
 
 def machine_with_gpu(cores: int, folder: Path | None = None) -> Machine:
-    """Return the costs of this machine, which has a GPU; measured once, in a few seconds.
+    """Return the costs of this machine, which has a GPU; measured once, by short trainings.
 
     They are kept by the names of the GPU and of the processor, the version of torch and the
     number of cores, so that later audits on the machine decide alike. A file that is damaged is
@@ -213,7 +216,7 @@ def _texts() -> _Trial:
 
 
 def measure_machine(cores: int) -> Machine:
-    """Measure one core and the GPU of this machine, in a few seconds.
+    """Measure one core and the GPU of this machine, by short trainings.
 
     Args:
         cores: its number of cores.
@@ -251,7 +254,7 @@ def _fitted(usual: Costs, counts: StepCounts, seconds: float, call: float) -> Co
     """Return usual costs with operations and bytes as much slower as a measured step was."""
     expected = counts.operations * usual.operation
     expected += (counts.bytes + counts.fixed_bytes) * usual.byte
-    factor = max(0.0, seconds - counts.calls * call) / expected
+    factor = max(LEAST_FACTOR, (seconds - counts.calls * call) / expected)
     return replace(usual, operation=factor * usual.operation, byte=factor * usual.byte)
 
 
