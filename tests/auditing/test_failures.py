@@ -1,8 +1,11 @@
 """A failure of a part costs only what that part would say; computing runs on the device."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
@@ -23,7 +26,9 @@ from overheard.defenses.local_dp import LocalDp
 from overheard.findings.audit import Audit
 from overheard.gate.check import check
 from overheard.gate.policy import LeakRule, Policy, VerdictRule
-from overheard.learning.devices.choice import DeviceName
+from overheard.learning.devices import choice
+from overheard.learning.devices.choice import DeviceName, Host, forget_parts
+from overheard.learning.devices.machine import USUAL_CORE, GpuCosts, Machine
 from overheard.learning.distillation.methods.distribution_matching import (
     DistributionMatching,
 )
@@ -262,16 +267,28 @@ LABEL_SHARES = (
 ALGORITHMS = (FedAdam(), FedBuff(buffer=2), FedNova(), Scaffold())
 
 
-def audit_on_device(plan: Plan, folder: Path) -> Audit:
-    with pretended_device() as device:
-        name = cast(DeviceName, str(device))
+def audit_on_device(plan: Plan, folder: Path, *, is_chosen: bool = False) -> Audit:
+    """Audit on the device: all that can run there, or what is chosen for it."""
+    free = Machine(1, USUAL_CORE, GpuCosts(*[0.0] * len(fields(GpuCosts))))
+    with pretended_device() as device, ExitStack() as stack:
+        name = cast(DeviceName, "auto" if is_chosen else str(device))
+        host = Host(1, is_measured=True, machine=free)
+        changes = {"GPU": str(device), "SMALL": 0.0, "_HOST": [host]}
+        for changed, value in changes.items():
+            stack.enter_context(patch.object(choice, changed, value))
+        forget_parts()
         return audit(plan, folder, resources=Resources(device=name, workers=1))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attacks", [MEMBERSHIP, LABEL_SHARES], ids=["membership", "shares"])
+@pytest.mark.parametrize("is_chosen", [False, True], ids=["named", "chosen"])
+@pytest.mark.parametrize(
+    ("attacks", "part"),
+    [(MEMBERSHIP, "shadow models"), (LABEL_SHARES, "virtual clients")],
+    ids=["membership", "shares"],
+)
 def test_attacks_run_on_the_device_of_the_audit(
-    attacks: tuple[Attack, ...], tmp_path: Path
+    attacks: tuple[Attack, ...], part: str, is_chosen: bool, tmp_path: Path
 ) -> None:
     plan = replace_tables(
         TINY,
@@ -279,8 +296,10 @@ def test_attacks_run_on_the_device_of_the_audit(
         training=TRAINING.model_copy(update={"model": Mlp(hidden=(8,)), "epochs": 1}),
         threats=(ThreatPlan(attacks=attacks, virtual=VirtualPlan(clients=8), by_round=False),),
     )
-    finished = audit_on_device(plan, tmp_path / "audit")
+    finished = audit_on_device(plan, tmp_path / "audit", is_chosen=is_chosen)
     assert not finished.refusals
+    if is_chosen:
+        assert choice._ON_GPU.keys() >= {"clients of the federation", part}
     assert {one.cell.part for one in finished.findings} >= {one.name for one in attacks}
 
 

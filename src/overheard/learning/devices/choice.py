@@ -20,6 +20,9 @@ _LOG = logging.getLogger("overheard")
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 
+GPU = "cuda"
+"""Torch's name of a GPU."""
+
 SMALL = 6.0
 """Seconds on all cores up to which training stays there, so that nothing is measured for it."""
 
@@ -113,8 +116,8 @@ def settle_device(
         LeftToMainProcess: if the GPU is to be used in a worker process.
 
     """
-    device = name if name != "auto" else "cuda" if _gains_from_gpu(describe) else "cpu"
-    if device == "cuda":
+    device = name if name != "auto" else GPU if _gains_from_gpu(describe) else "cpu"
+    if device == GPU:
         require_main_process()
         _ON_GPU[part] = None
     return device
