@@ -19,6 +19,7 @@ pytest.importorskip("triton")
 
 from overheard.learning.engines import convolution_kernels, instance_norm_kernels
 from overheard.learning.engines.convolution_kernels import Tile
+from overheard.learning.engines.first_block_kernels import FirstBlock
 from overheard.learning.engines.stacked_convolutions import (
     StackedConvolutions,
     normalise_by_torch,
@@ -99,6 +100,30 @@ def test_kernels_normalise_and_pool_as_torch_does(height, width, channels, has_r
     ):
         leaves = [one.to(dtype).requires_grad_() for one in given]
         outputs = run(*leaves, 1e-5, has_relu, has_pool)
+        above = _drawn(*outputs.shape, dtype=dtype, seed=3)
+        found.append([outputs, *torch.autograd.grad((outputs * above).sum(), leaves)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other.float(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("channels", "padding", "has_relu", "has_pool"), [(1, 1, True, True), (2, 0, False, False)]
+)
+def test_kernels_merge_the_first_convolution_with_its_norm(
+    channels, padding, has_relu, has_pool
+):
+    images = _drawn(1, 2, 4, 5, channels)
+    given = [_drawn(1, 3, channels, 2, 2), _drawn(1, 3, seed=1), _drawn(1, 3, seed=2)]
+    block = FirstBlock((padding, padding), 1e-5, has_relu, has_pool)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        leaves = [one.to(dtype).requires_grad_() for one in given]
+        if dtype == torch.float32:
+            outputs = block.run(images, *leaves)
+        else:
+            own = leaves[0].permute(0, 1, 3, 4, 2)
+            maps = convolution_products.convolve(images.double(), own, None, block.padding)
+            outputs = normalise_by_torch(maps, *leaves[1:], 1e-5, has_relu, has_pool)
         above = _drawn(*outputs.shape, dtype=dtype, seed=3)
         found.append([outputs, *torch.autograd.grad((outputs * above).sum(), leaves)])
     for one, other in zip(*found, strict=True):

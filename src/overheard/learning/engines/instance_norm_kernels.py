@@ -145,15 +145,8 @@ def _squares(height, width, channels, quarter: tl.constexpr, block: tl.constexpr
     pooled = (row * (width // 2) + column) * channels
     is_top = (row * 2 < height)[:, None] & (channel < channels)[None, :]
     is_bottom = is_top & (row * 2 + 1 < height)[:, None]
-    is_right = (column * 2 + 1 < width)[:, None]
-    return (
-        place[:, None] + channel,
-        pooled[:, None] + channel,
-        channel,
-        is_top,
-        is_bottom,
-        is_right,
-    )
+    known = is_top, is_bottom, (column * 2 + 1 < width)[:, None]
+    return place[:, None] + channel, pooled[:, None] + channel, channel, known
 
 
 @triton.jit
@@ -162,7 +155,8 @@ def _load(numbers, place, is_known):
 
 
 @triton.jit
-def _load_squares(numbers, place, width, channels, is_top, is_bottom, is_right):
+def _load_squares(numbers, place, width, channels, known):
+    is_top, is_bottom, is_right = known
     return (
         _load(numbers, place, is_top),
         _load(numbers, place + channels, is_top & is_right),
@@ -172,15 +166,110 @@ def _load_squares(numbers, place, width, channels, is_top, is_bottom, is_right):
 
 
 @triton.jit
-def _store_squares(
-    numbers, place, width, channels, is_top, is_bottom, is_right, one, two, three, four
-):
+def _store_squares(numbers, place, width, channels, known, one, two, three, four):
+    is_top, is_bottom, is_right = known
     kind = numbers.dtype.element_ty
     tl.store(numbers + place, one.to(kind), mask=is_top)
     tl.store(numbers + place + channels, two.to(kind), mask=is_top & is_right)
     tl.store(numbers + place + width * channels, three.to(kind), mask=is_bottom)
     last = numbers + place + (width + 1) * channels
     tl.store(last, four.to(kind), mask=is_bottom & is_right)
+
+
+@triton.jit
+def _load_slopes(
+    above, image, place, pooled, height, width, channels, known, has_pool: tl.constexpr
+):
+    """Return the gradients of the pixels after ReLU."""
+    _, is_bottom, is_right = known
+    if has_pool:
+        above += image * (height // 2) * (width // 2) * channels
+        # Each pixel of a pool has a quarter of its gradient; those beyond the last pool none.
+        share = _load(above, pooled, is_bottom & is_right) * 0.25
+        return share, share, share, share
+    else:  # noqa: RET505 - Triton compiles one of the two
+        above += image * height * width * channels
+        return _load_squares(above, place, width, channels, known)
+
+
+@triton.jit
+def _known_only(known, one, two, three, four):
+    """Set pixels beyond the maps to 0."""
+    is_top, is_bottom, is_right = known
+    one, two = tl.where(is_top, one, 0.0), tl.where(is_top & is_right, two, 0.0)
+    three, four = tl.where(is_bottom, three, 0.0), tl.where(is_bottom & is_right, four, 0.0)
+    return one, two, three, four
+
+
+@triton.jit
+def _normed(known, pixels, epsilon, one, two, three, four):
+    """Return the normed pixels, the mean and the inverse of the deviation of each channel."""
+    mean = (tl.sum(one + two, 0) + tl.sum(three + four, 0)) / pixels
+    one, two, three, four = _known_only(
+        known, one - mean, two - mean, three - mean, four - mean
+    )
+    variance = tl.sum(one * one + two * two + three * three + four * four, 0) / pixels
+    inverse = 1 / tl.sqrt(variance + epsilon)
+    return one * inverse, two * inverse, three * inverse, four * inverse, mean, inverse
+
+
+@triton.jit
+def _rescaled(factor, shift, one, two, three, four, has_relu: tl.constexpr):
+    """Return the normed pixels scaled and shifted, after ReLU."""
+    one, two = one * factor + shift, two * factor + shift
+    three, four = three * factor + shift, four * factor + shift
+    if has_relu:
+        one, two = tl.maximum(one, 0.0), tl.maximum(two, 0.0)
+        three, four = tl.maximum(three, 0.0), tl.maximum(four, 0.0)
+    return one, two, three, four
+
+
+@triton.jit
+def _store_outputs(
+    outputs,
+    image,
+    place,
+    pooled,
+    height,
+    width,
+    channels,
+    known,
+    pixels,
+    has_pool: tl.constexpr,
+):
+    """Store the pixels, or their pool."""
+    one, two, three, four = pixels
+    if has_pool:
+        _, is_bottom, is_right = known
+        into = outputs + image * (height // 2) * (width // 2) * channels + pooled
+        merged = (one + two + three + four) * 0.25
+        tl.store(into, merged.to(outputs.dtype.element_ty), mask=is_bottom & is_right)
+    else:
+        into = outputs + image * height * width * channels
+        _store_squares(into, place, width, channels, known, one, two, three, four)
+
+
+@triton.jit
+def _before_norm(pixels, factor, shift, inverse, normed, slopes, has_relu: tl.constexpr):
+    """Return the gradients before the norm, and those of its factor and shift.
+
+    The norm leaves neither the mean of a channel nor its size: what would change them is taken
+    from the gradient.
+    """
+    one, two, three, four = normed
+    up_one, up_two, up_three, up_four = slopes
+    if has_relu:
+        up_one = tl.where(one * factor + shift > 0, up_one, 0.0)
+        up_two = tl.where(two * factor + shift > 0, up_two, 0.0)
+        up_three = tl.where(three * factor + shift > 0, up_three, 0.0)
+        up_four = tl.where(four * factor + shift > 0, up_four, 0.0)
+    total = tl.sum(up_one + up_two + up_three + up_four, 0)
+    product = tl.sum(up_one * one + up_two * two + up_three * three + up_four * four, 0)
+    level, size, scale = total / pixels, product / pixels, factor * inverse
+    one, two = scale * (up_one - level - one * size), scale * (up_two - level - two * size)
+    three = scale * (up_three - level - three * size)
+    four = scale * (up_four - level - four * size)
+    return one, two, three, four, product, total
 
 
 @triton.jit(do_not_specialize=["images", "height", "width"])
@@ -201,44 +290,23 @@ def _normalise(
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
-    image = tl.program_id(0).to(tl.int64)
-    place, pooled, channel, is_top, is_bottom, is_right = _squares(
-        height, width, channels, quarter, block
-    )
-    pixels, is_known = height * width, channel < channels
+    image, pixels = tl.program_id(0).to(tl.int64), height * width
+    place, pooled, channel, known = _squares(height, width, channels, quarter, block)
     one, two, three, four = _load_squares(
-        maps + image * pixels * channels, place, width, channels, is_top, is_bottom, is_right
+        maps + image * pixels * channels, place, width, channels, known
     )
-    mean = (tl.sum(one + two, 0) + tl.sum(three + four, 0)) / pixels
-    one = tl.where(is_top, one - mean, 0.0)
-    two = tl.where(is_top & is_right, two - mean, 0.0)
-    three = tl.where(is_bottom, three - mean, 0.0)
-    four = tl.where(is_bottom & is_right, four - mean, 0.0)
-    variance = tl.sum(one * one + two * two + three * three + four * four, 0) / pixels
-    inverse = 1 / tl.sqrt(variance + epsilon)
-    own = image // images * channels + channel
-    scale = _load(weight, own, is_known) * inverse
-    shift = _load(bias, own, is_known)
-    one, two, three, four = (
-        one * scale + shift,
-        two * scale + shift,
-        three * scale + shift,
-        four * scale + shift,
+    one, two, three, four, mean, inverse = _normed(
+        known, pixels, epsilon, one, two, three, four
     )
-    if has_relu:
-        one, two = tl.maximum(one, 0.0), tl.maximum(two, 0.0)
-        three, four = tl.maximum(three, 0.0), tl.maximum(four, 0.0)
-    if has_pool:
-        into = outputs + image * (height // 2) * (width // 2) * channels + pooled
-        merged = (one + two + three + four) * 0.25
-        tl.store(into, merged.to(outputs.dtype.element_ty), mask=is_bottom & is_right)
-    else:
-        into = outputs + image * pixels * channels
-        _store_squares(
-            into, place, width, channels, is_top, is_bottom, is_right, one, two, three, four
-        )
-    tl.store(means + image * channels + channel, mean, mask=is_known)
-    tl.store(inverses + image * channels + channel, inverse, mask=is_known)
+    is_channel = channel < channels
+    own, shared = image * channels + channel, image // images * channels + channel
+    tl.store(means + own, mean, mask=is_channel)
+    tl.store(inverses + own, inverse, mask=is_channel)
+    factor, shift = _load(weight, shared, is_channel), _load(bias, shared, is_channel)
+    results = _rescaled(factor, shift, one, two, three, four, has_relu)
+    _store_outputs(
+        outputs, image, place, pooled, height, width, channels, known, results, has_pool
+    )
 
 
 @triton.jit(do_not_specialize=["images", "height", "width"])
@@ -261,58 +329,20 @@ def _pass_back(
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
-    image = tl.program_id(0).to(tl.int64)
-    place, pooled, channel, is_top, is_bottom, is_right = _squares(
-        height, width, channels, quarter, block
-    )
-    pixels, is_known = height * width, channel < channels
+    image, pixels = tl.program_id(0).to(tl.int64), height * width
+    place, pooled, channel, known = _squares(height, width, channels, quarter, block)
+    is_channel = channel < channels
     own, shared = image * channels + channel, image // images * channels + channel
-    mean, inverse = _load(means, own, is_known), _load(inverses, own, is_known)
-    factor, shift = _load(weight, shared, is_known), _load(bias, shared, is_known)
+    mean, inverse = _load(means, own, is_channel), _load(inverses, own, is_channel)
+    factor, shift = _load(weight, shared, is_channel), _load(bias, shared, is_channel)
     begin = image * pixels * channels
-    one, two, three, four = _load_squares(
-        maps + begin, place, width, channels, is_top, is_bottom, is_right
-    )
+    one, two, three, four = _load_squares(maps + begin, place, width, channels, known)
     one, two = (one - mean) * inverse, (two - mean) * inverse
     three, four = (three - mean) * inverse, (four - mean) * inverse
-    above += image * ((height // 2) * (width // 2) if has_pool else pixels) * channels
-    up_one, up_two, up_three, up_four = _load_slopes(
-        above, place, pooled, width, channels, is_top, is_bottom, is_right, has_pool
+    slopes = _load_slopes(above, image, place, pooled, height, width, channels, known, has_pool)
+    one, two, three, four, product, total = _before_norm(
+        pixels, factor, shift, inverse, (one, two, three, four), slopes, has_relu
     )
-    if has_relu:
-        up_one, up_two = _gated(up_one, one, factor, shift), _gated(up_two, two, factor, shift)
-        up_three = _gated(up_three, three, factor, shift)
-        up_four = _gated(up_four, four, factor, shift)
-    total = tl.sum(up_one + up_two + up_three + up_four, 0)
-    product = tl.sum(up_one * one + up_two * two + up_three * three + up_four * four, 0)
-    tl.store(products + own, product, mask=is_known)
-    tl.store(totals + own, total, mask=is_known)
-    # The norm leaves neither the mean of a channel nor its size: what would change them is
-    # taken from the gradient.
-    level, size, scale = total / pixels, product / pixels, factor * inverse
-    one, two = up_one - level - one * size, up_two - level - two * size
-    three, four = up_three - level - three * size, up_four - level - four * size
-    one, two, three, four = scale * one, scale * two, scale * three, scale * four
-    into = changes + begin
-    _store_squares(
-        into, place, width, channels, is_top, is_bottom, is_right, one, two, three, four
-    )
-
-
-@triton.jit
-def _gated(slope, normed, factor, shift):
-    """Return the gradient before ReLU."""
-    return tl.where(normed * factor + shift > 0, slope, 0.0)
-
-
-@triton.jit
-def _load_slopes(
-    above, place, pooled, width, channels, is_top, is_bottom, is_right, has_pool: tl.constexpr
-):
-    """Return the gradients of the pixels after ReLU."""
-    if has_pool:
-        # Each pixel of a pool has a quarter of its gradient; those beyond the last pool none.
-        share = _load(above, pooled, is_bottom & is_right) * 0.25
-        return share, share, share, share
-    else:  # noqa: RET505 - Triton compiles one of the two
-        return _load_squares(above, place, width, channels, is_top, is_bottom, is_right)
+    tl.store(products + own, product, mask=is_channel)
+    tl.store(totals + own, total, mask=is_channel)
+    _store_squares(changes + begin, place, width, channels, known, one, two, three, four)

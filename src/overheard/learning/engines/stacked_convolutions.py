@@ -15,6 +15,7 @@ from overheard.core.recipe import LossName
 from overheard.learning.engines import convolution_kernels, convolution_products
 from overheard.learning.engines.convolution_kernels import Products
 from overheard.learning.engines.dropout_noise import DropoutNoise
+from overheard.learning.engines.first_block_kernels import MOST_INPUTS, FirstBlock
 from overheard.learning.engines.instance_norm_kernels import MOST_PIXELS, normalise_and_pool
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.loss import per_example_loss
@@ -23,6 +24,9 @@ Precision = Literal["float32", "tf32", "bf16"]
 
 FLOAT32_PRODUCTS: Products = "tf32x3"
 """How kernels multiply float32 numbers with the precision of float32."""
+
+MERGE_FIRST = False
+"""Whether the first convolution is computed together with the instance norm after it."""
 
 SIDE = 2
 """Pixels per side that a pool merges."""
@@ -121,8 +125,10 @@ class StackedConvolutions(StackedNetworks):
                 logits.flatten(0, 1), labels.flatten(0, 1), self._loss, self._smoothing
             ).view_as(weights)
             losses = (each * weights).sum(1)
-            values = torch.autograd.grad(losses.sum(), leaves)
-        torch._foreach_copy_(list(gradients), values)
+            # A bias that an instance norm takes away has the gradient 0.
+            values = torch.autograd.grad(losses.sum(), leaves, materialize_grads=True)
+        for gradient, value in zip(gradients, values, strict=True):
+            gradient.copy_(value)
         return losses.detach()
 
 
@@ -213,6 +219,9 @@ def _steps_of(model: nn.Module) -> "list[_Step]":
             case _:
                 steps.append(_Other(functional.relu))
         index += len(list(layer.parameters()))
+    match steps:
+        case [_Convolution() as first, _Norm() as norm, *rest] if MERGE_FIRST:
+            return [_FirstBlock(first, norm), *rest]
     return steps
 
 
@@ -261,6 +270,31 @@ class _Norm:
 
 
 @dataclass(frozen=True, slots=True)
+class _FirstBlock:
+    """The first convolution with the instance norm after it."""
+
+    convolution: _Convolution
+    norm: _Norm
+
+    def run(self, maps: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
+        norm, padding = self.norm, self.convolution.padding
+        kernels = parameters[self.convolution.index]
+        height = maps.shape[2] + 2 * padding[0] - kernels.shape[3] + 1
+        width = maps.shape[3] + 2 * padding[1] - kernels.shape[4] + 1
+        if (
+            not convolution_kernels.can_run_on(maps)
+            or height * width > MOST_PIXELS
+            or kernels[0, 0].numel() > MOST_INPUTS
+        ):
+            maps = self.convolution.run(maps, parameters, products)
+            return norm.run(maps, parameters, products)
+        # The norm takes the bias of the convolution away.
+        weight, bias = parameters[norm.index : norm.index + 2]
+        block = FirstBlock(padding, norm.epsilon, norm.has_relu, norm.has_pool)
+        return block.run(maps, kernels, weight, bias)
+
+
+@dataclass(frozen=True, slots=True)
 class _Linear:
     """A linear layer."""
 
@@ -285,7 +319,7 @@ class _Other:
         return self.function(numbers)
 
 
-_Step = _Convolution | _Norm | _Linear | _Other
+_Step = _Convolution | _Norm | _FirstBlock | _Linear | _Other
 
 
 def _pooling(pool: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor], Tensor]:
