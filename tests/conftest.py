@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+# Without a GPU kernels run in Triton's interpreter. Triton reads this when it is imported, as
+# parts of torch do.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
+
 from overheard.auditing import inputs
 from overheard.core.custom_code.reference import references_of
 from overheard.data.dataset import Dataset
@@ -16,10 +20,6 @@ from overheard.data.partition.first_round import SplitSettings
 from tests.runs.audits import rich, small
 
 __all__ = ["redrawn_once", "rich", "small"]
-
-if not torch.cuda.is_available():
-    # Kernels of Triton run in its interpreter, which it reads when it is imported.
-    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,6 +6,7 @@ minutes, writes a JSON file, and fails where a goal or an equality is missed.
 
 python benchmarks/gpu                       all sections; results go to benchmarks/gpu.json
 python benchmarks/gpu --only speed audits   some sections
+python benchmarks/gpu --only kernels        kernels that the product does not use yet
 """
 
 import argparse
@@ -28,7 +29,7 @@ RESULTS = HERE.parent / "gpu.json"
 def main() -> None:
     """Run the sections, write their results, and report what was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=USUAL)
     parser.add_argument("--out", type=Path, default=RESULTS, help="the file to write")
     parser.add_argument("--commit", default="", help="the commit, where git does not know it")
     arguments = parser.parse_args()
@@ -131,6 +132,13 @@ def audits_section() -> tuple[object, list[str]]:
     return {"lira": shadows, "built-in": plain}, missed
 
 
+def kernels_section() -> tuple[object, list[str]]:
+    """Measure kernels that the product does not use."""
+    from kernels import measure_kernels
+
+    return measure_kernels(), []
+
+
 def memory_section() -> tuple[object, list[str]]:
     """Train cohorts that do not fit at once."""
     from memory import large_cohorts
@@ -163,7 +171,11 @@ SECTIONS: dict[str, Section] = {
     "equality": equality_section,
     "memory": memory_section,
     "tests": tests_section,
+    "kernels": kernels_section,
 }
+
+USUAL = [one for one in SECTIONS if one != "kernels"]
+"""The sections of `make gpu-check`."""
 
 
 if __name__ == "__main__":

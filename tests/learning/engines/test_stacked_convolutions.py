@@ -1,5 +1,9 @@
 """Stacked convolutions, with their kernels in Triton's interpreter."""
 
+import json
+import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -9,7 +13,7 @@ from torch.nn import functional
 
 from overheard.core.task import Task
 from overheard.learning.engines import convolution_products
-from overheard.learning.engines.stacked import VmappedNetworks
+from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.ldia_conv import LdiaConv
@@ -17,15 +21,22 @@ from overheard.learning.models.shift_conv import ShiftConv
 
 pytest.importorskip("triton")
 
-from overheard.learning.engines import convolution_kernels, instance_norm_kernels
-from overheard.learning.engines.convolution_kernels import Tile
-from overheard.learning.engines.first_block_kernels import FirstBlock
+from triton.runtime.errors import OutOfResources
+
+from overheard.learning.engines import (
+    instance_norm_kernels,
+    kernel_check,
+    stacked_convolutions,
+    triton_support,
+)
+from overheard.learning.engines.kernel_check import kernels_agree
 from overheard.learning.engines.stacked_convolutions import (
     StackedConvolutions,
     normalise_by_torch,
 )
 
-SMALL_TILE = Tile(16, 16, 16)
+NETWORK_KINDS = StackedConvolutions, VmappedNetworks
+
 GREY = Task((1, 7, 6), ("a", "b", "c"))
 
 
@@ -35,51 +46,32 @@ def _drawn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Te
 
 
 @pytest.mark.parametrize(
-    ("channels", "outs", "side", "padding"),
-    [(3, 5, 3, 1), (18, 20, 3, 1), (16, 16, 1, 0), (17, 3, 2, 0)],
+    ("channels", "kernel", "padding", "has_bias"),
+    [(3, (3, 3), (1, 1), True), (8, (2, 3), (1, 0), False), (1, (5, 5), (0, 0), True)],
 )
-def test_kernels_convolve_as_torch_does(channels, outs, side, padding):
-    # The sides of no map, and few numbers of channels, are multiples of a tile.
-    maps, bias = _drawn(2, 1, 5, 4, channels), _drawn(2, outs, seed=1)
-    kernels = _drawn(2, outs, side, side, channels, seed=2)
-    expected = torch.stack(
-        [
-            functional.conv2d(
-                own.permute(0, 3, 1, 2), kernel.permute(0, 3, 1, 2), offset, padding=padding
-            ).permute(0, 2, 3, 1)
-            for own, kernel, offset in zip(maps, kernels, bias, strict=True)
-        ]
-    )
-    both = (padding, padding)
-    found = convolution_kernels.convolve(maps, kernels, bias, both, "ieee", SMALL_TILE)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
-    by_torch = convolution_products.convolve(maps, kernels, bias, both)
-    torch.testing.assert_close(by_torch, expected, rtol=1e-5, atol=1e-4)
+def test_convolutions_and_their_gradients_are_those_of_torch(
+    channels, kernel, padding, has_bias
+):
+    given = [_drawn(2, 3, 6, 5, channels), _drawn(2, 4, channels, *kernel, seed=1)]
+    given += [_drawn(2, 4, seed=2)] if has_bias else []
 
+    def by_torch(maps, kernels, bias, padding):
+        rows = zip(maps, kernels, [None] * 2 if bias is None else bias, strict=True)
+        return torch.stack(
+            [
+                functional.conv2d(own.permute(0, 3, 1, 2), of_client, offset, padding=padding)
+                for own, of_client, offset in rows
+            ]
+        ).permute(0, 1, 3, 4, 2)
 
-@pytest.mark.parametrize("splits", [1, 3])
-@pytest.mark.parametrize(("channels", "outs"), [(3, 5), (18, 20)])
-def test_kernels_sum_the_gradient_of_each_weight_over_all_pixels(channels, outs, splits):
-    maps, above = _drawn(1, 3, 5, 4, channels), _drawn(1, 3, 5, 4, outs, seed=1)
-    expected = convolution_products.kernel_gradients(
-        maps.double(), above.double(), (3, 3), (1, 1)
-    )
-    found = convolution_kernels.kernel_gradients(
-        maps, above, (3, 3), (1, 1), "ieee", SMALL_TILE, splits
-    )
-    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-4)
-    by_torch = torch.stack(
-        [
-            torch.nn.grad.conv2d_weight(
-                own.permute(0, 3, 1, 2),
-                (outs, channels, 3, 3),
-                up.permute(0, 3, 1, 2),
-                padding=1,
-            ).permute(0, 2, 3, 1)
-            for own, up in zip(maps.double(), above.double(), strict=True)
-        ]
-    )
-    torch.testing.assert_close(expected, by_torch)
+    found = []
+    for run in (convolution_products.convolve, by_torch):
+        leaves = [one.double().requires_grad_() for one in given]
+        outputs = run(*leaves[:2], leaves[2] if has_bias else None, padding)
+        above = _drawn(*outputs.shape, dtype=torch.float64, seed=3)
+        found.append([outputs, *torch.autograd.grad((outputs * above).sum(), leaves)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize(
@@ -106,28 +98,20 @@ def test_kernels_normalise_and_pool_as_torch_does(height, width, channels, has_r
         torch.testing.assert_close(one, other.float(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("channels", "padding", "has_relu", "has_pool"), [(1, 1, True, True), (2, 0, False, False)]
-)
-def test_kernels_merge_the_first_convolution_with_its_norm(
-    channels, padding, has_relu, has_pool
-):
-    images = _drawn(1, 2, 4, 5, channels)
-    given = [_drawn(1, 3, channels, 2, 2), _drawn(1, 3, seed=1), _drawn(1, 3, seed=2)]
-    block = FirstBlock((padding, padding), 1e-5, has_relu, has_pool)
-    found = []
-    for dtype in (torch.float32, torch.float64):
-        leaves = [one.to(dtype).requires_grad_() for one in given]
-        if dtype == torch.float32:
-            outputs = block.run(images, *leaves)
-        else:
-            own = leaves[0].permute(0, 1, 3, 4, 2)
-            maps = convolution_products.convolve(images.double(), own, None, block.padding)
-            outputs = normalise_by_torch(maps, *leaves[1:], 1e-5, has_relu, has_pool)
-        above = _drawn(*outputs.shape, dtype=dtype, seed=3)
-        found.append([outputs, *torch.autograd.grad((outputs * above).sum(), leaves)])
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other.float(), rtol=1e-4, atol=1e-5)
+@pytest.mark.nightly
+def test_kernels_compile_for_gpus_and_fit_into_their_registers(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.learning.engines.compile_kernels"],
+        env=os.environ | {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = json.loads(done.stdout)
+    assert len(rows) == 80
+    # What does not fit into registers is written to memory. 100 kB are shared on the least GPU.
+    assert max(row["spilled"] for row in rows) <= 16
+    assert max(row["shared"] for row in rows) <= 2048
 
 
 def test_norms_by_torch_are_those_of_a_group_norm():
@@ -234,26 +218,60 @@ def test_products_in_bfloat16_keep_two_digits_of_float32():
     assert 1e-4 < error < 3e-2
 
 
-def test_clipped_gradients_are_those_of_the_other_networks():
-    model = NETWORKS["decaf_conv2"][0]()
+def _gradients(networks, model: nn.Module, shape, clip: float | None = None) -> list[Tensor]:
     stack = [torch.stack([one.detach()] * 2) for one in model.parameters()]
-    found = []
-    for networks in (
-        VmappedNetworks(model),
-        StackedConvolutions(model, clipping=VmappedNetworks(model)),
-    ):
-        gradients = [torch.empty_like(one) for one in stack]
-        networks.write_gradients(
-            gradients,
-            stack,
-            _drawn(2, 3, 1, 7, 6),
-            torch.zeros(2, 3, dtype=torch.int64),
-            torch.ones(2, 3),
-            clip=0.1,
-        )
-        found.append(gradients)
-    for one, other in zip(*found, strict=True):
+    gradients = [torch.empty_like(one) for one in stack]
+    labels, weights = torch.zeros(2, 3, dtype=torch.int64), torch.ones(2, 3)
+    images = _drawn(2, 3, *shape)
+    networks.write_gradients(gradients, stack, images, labels, weights, clip=clip)
+    return gradients
+
+
+def test_clipped_gradients_are_those_of_vmap():
+    model = NETWORKS["decaf_conv2"][0]()
+    both = (_gradients(build(model), model, (1, 7, 6), 0.1) for build in NETWORK_KINDS)
+    for one, other in zip(*both, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_kernel_that_cannot_be_compiled_is_replaced_with_one_warning(monkeypatch):
+    def fail(*given):
+        raise OutOfResources(300_000, 232_448, "shared memory")
+
+    monkeypatch.setattr(stacked_convolutions, "normalise_and_pool", fail)
+    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    model = NETWORKS["conv_net"][0]()
+    stacked, vmapped = (build(model) for build in NETWORK_KINDS)
+    with pytest.warns(RuntimeWarning, match="OutOfResources") as warned:
+        found = [_gradients(stacked, model, (1, 7, 6)) for _ in range(2)]
+    assert len(warned) == 1
+    expected = _gradients(vmapped, model, (1, 7, 6))
+    for gradients in found:
+        for one, other in zip(gradients, expected, strict=True):
+            assert torch.equal(one, other)
+
+
+def test_kernels_are_refused_with_a_reason_unless_they_agree_with_torch(monkeypatch):
+    device = torch.device("cpu")
+    check = kernels_agree.__wrapped__
+    monkeypatch.setattr(kernel_check, "SIDE", 7)
+    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    assert check(device)
+
+    def pool_wrongly(*given):
+        return normalise_by_torch(*given) * 1.01
+
+    monkeypatch.setattr(stacked_convolutions, "normalise_and_pool", pool_wrongly)
+    with pytest.warns(RuntimeWarning, match="gradients of a test differ by 0.01 of their size"):
+        assert not check(device)
+
+    def fail(*given):
+        raise RuntimeError("no kernel image is available\nfor this device")
+
+    monkeypatch.setattr(stacked_convolutions, "normalise_and_pool", fail)
+    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    with pytest.warns(RuntimeWarning, match=r"RuntimeError: no kernel image is available\)"):
+        assert not check(device)
 
 
 def test_other_networks_are_not_supported():

@@ -20,6 +20,16 @@ NUMBERS = 2048
 """Numbers of each quarter of an image that a program holds: 8 for each of 256 threads."""
 
 
+def can_run_on(maps: Float[Tensor, "clients images height width channels"]) -> bool:
+    """Return whether the kernels compute with these maps."""
+    is_interpreted = not isinstance(_normalise, triton.JITFunction)  # in tests
+    return (
+        maps.dtype in (torch.float32, torch.bfloat16)
+        and (maps.is_cuda or is_interpreted)
+        and maps.shape[2] * maps.shape[3] <= MOST_PIXELS
+    )
+
+
 def normalise_and_pool(
     maps: Float[Tensor, "clients images height width channels"],
     weight: Float[Tensor, "clients channels"],
@@ -34,7 +44,7 @@ def normalise_and_pool(
     the norm, not in the pool.
 
     Args:
-        maps: maps of at most `MOST_PIXELS` pixels.
+        maps: maps for which `can_run_on` is true.
         weight: factor of each channel.
         bias: what is added to each channel.
         epsilon: added to each variance.
@@ -127,6 +137,7 @@ def _launch(
         "quarter": quarter,
         "block": block,
         "num_warps": 8 if quarter * block >= NUMBERS else 4,
+        "enable_fp_fusion": True,  # versions of Triton differ in the default
     }
 
 

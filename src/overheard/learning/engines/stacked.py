@@ -61,13 +61,12 @@ def build_stacked_networks(
     if not runs_triton(device):
         return vmapped
     # Here, as Triton takes a while to import and is missing on many machines.
+    from overheard.learning.engines.kernel_check import kernels_agree
     from overheard.learning.engines.stacked_convolutions import StackedConvolutions
 
-    if not StackedConvolutions.supports(model):
+    if not StackedConvolutions.supports(model) or not kernels_agree(device):
         return vmapped
-    return StackedConvolutions(
-        model, label_smoothing, loss, precision=precision, clipping=vmapped
-    )
+    return StackedConvolutions(model, label_smoothing, loss, precision)
 
 
 @final

@@ -1,32 +1,24 @@
-"""Stacked networks of convolutions on a CUDA device, by kernels of Triton."""
+"""Stacked networks of convolutions on a CUDA device: products, and a kernel in Triton."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, final
+from typing import final
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from triton.errors import TritonError
 
-from overheard.core.recipe import LossName
-from overheard.learning.engines import convolution_kernels, convolution_products
-from overheard.learning.engines.convolution_kernels import Products
+from overheard.core.recipe import LossName, Precision
+from overheard.learning.engines.convolution_products import convolve
 from overheard.learning.engines.dropout_noise import DropoutNoise
-from overheard.learning.engines.first_block_kernels import MOST_INPUTS, FirstBlock
-from overheard.learning.engines.instance_norm_kernels import MOST_PIXELS, normalise_and_pool
+from overheard.learning.engines.instance_norm_kernels import can_run_on, normalise_and_pool
 from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.engines.triton_support import refuse_kernels
+from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.loss import per_example_loss
-
-Precision = Literal["float32", "tf32", "bf16"]
-
-FLOAT32_PRODUCTS: Products = "tf32x3"
-"""How kernels multiply float32 numbers with the precision of float32."""
-
-MERGE_FIRST = False
-"""Whether the first convolution is computed together with the instance norm after it."""
 
 SIDE = 2
 """Pixels per side that a pool merges."""
@@ -39,15 +31,16 @@ ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
 class StackedConvolutions(StackedNetworks):
     """Plain sequences of convolutions, instance norms, pools and linear layers.
 
-    Maps are in channels-last order (clients, images, height, width, channels). Float64 weights
-    are multiplied by torch's own products.
+    Maps are in channels-last order (clients, images, height, width, channels), convolutions are
+    products of all clients at once, and an instance norm is one kernel with the ReLU and the
+    pool after it. Clipped gradients are computed by `VmappedNetworks`, as all are from the
+    moment when a kernel cannot be compiled.
 
     Args:
         model: a network for which `supports` is true.
         label_smoothing: of the targets.
         loss: name of the loss.
-        precision: of the products of float32 weights.
-        clipping: the same networks; they compute clipped gradients.
+        precision: "bf16" = maps and factors of float32 networks are rounded to bfloat16.
 
     """
 
@@ -56,14 +49,13 @@ class StackedConvolutions(StackedNetworks):
         model: nn.Module,
         label_smoothing: float = 0.0,
         loss: LossName = "cross_entropy",
-        *,
         precision: Precision = "float32",
-        clipping: StackedNetworks | None = None,
     ) -> None:
         self._steps = _steps_of(model)
         self._smoothing, self._loss = label_smoothing, loss
-        self._precision: Precision = precision
-        self._clipping = clipping
+        self._is_half = precision == "bf16"
+        self._fallback = VmappedNetworks(model, label_smoothing, loss)
+        self._has_failed = False
 
     @staticmethod
     def supports(model: nn.Module) -> bool:
@@ -94,11 +86,10 @@ class StackedConvolutions(StackedNetworks):
     ) -> Float[Tensor, "clients examples classes"]:
         """Run the network of each client on its own inputs."""
         kind = parameters[0].dtype
-        is_half = self._precision == "bf16" and kind == torch.float32
+        is_half = self._is_half and kind == torch.float32
         numbers = inputs.permute(0, 1, 3, 4, 2).to(torch.bfloat16 if is_half else kind)
-        products = FLOAT32_PRODUCTS if self._precision == "float32" else "tf32"
         for step in self._steps:
-            numbers = step.run(numbers, parameters, products)
+            numbers = step.run(numbers, parameters)
         return numbers.to(kind)
 
     def write_gradients(
@@ -112,12 +103,23 @@ class StackedConvolutions(StackedNetworks):
         clip: float | None = None,
     ) -> Float[Tensor, " clients"]:
         """Write the gradient of each client's loss in place, and return the losses."""
-        if clip is not None:
-            if self._clipping is None:
-                raise ValueError("clip needs the argument clipping of the constructor")
-            return self._clipping.write_gradients(
-                gradients, parameters, inputs, labels, weights, noise, clip
-            )
+        given = gradients, parameters, inputs, labels, weights
+        if clip is None and not self._has_failed:
+            try:
+                return self._write(*given)
+            except TritonError as error:
+                refuse_kernels(inputs.device, f"{type(error).__name__}: {str(error)[:200]}")
+                self._has_failed = True
+        return self._fallback.write_gradients(*given, noise, clip)
+
+    def _write(
+        self,
+        gradients: Sequence[Tensor],
+        parameters: Sequence[Tensor],
+        inputs: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+    ) -> Tensor:
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         with torch.enable_grad():
             logits = self.logits(leaves, inputs)
@@ -125,8 +127,7 @@ class StackedConvolutions(StackedNetworks):
                 logits.flatten(0, 1), labels.flatten(0, 1), self._loss, self._smoothing
             ).view_as(weights)
             losses = (each * weights).sum(1)
-            # A bias that an instance norm takes away has the gradient 0.
-            values = torch.autograd.grad(losses.sum(), leaves, materialize_grads=True)
+            values = torch.autograd.grad(losses.sum(), leaves)
         for gradient, value in zip(gradients, values, strict=True):
             gradient.copy_(value)
         return losses.detach()
@@ -195,8 +196,7 @@ def _steps_of(model: nn.Module) -> "list[_Step]":
         match layer:
             case nn.Conv2d():
                 padding = int(layer.padding[0]), int(layer.padding[1])
-                is_normed = bool(layers) and isinstance(layers[0], nn.GroupNorm)
-                steps.append(_Convolution(index, layer.bias is not None, padding, is_normed))
+                steps.append(_Convolution(index, layer.bias is not None, padding))
             case nn.GroupNorm():
                 has_relu = bool(layers) and isinstance(layers[0], nn.ReLU)
                 del layers[: int(has_relu)]
@@ -219,9 +219,6 @@ def _steps_of(model: nn.Module) -> "list[_Step]":
             case _:
                 steps.append(_Other(functional.relu))
         index += len(list(layer.parameters()))
-    match steps:
-        case [_Convolution() as first, _Norm() as norm, *rest] if MERGE_FIRST:
-            return [_FirstBlock(first, norm), *rest]
     return steps
 
 
@@ -233,22 +230,16 @@ class _Convolution:
         index: index of its kernels among the parameters.
         has_bias: whether a bias follows them.
         padding: zeros on each side, of the height and of the width.
-        is_normed: whether an instance norm follows, which removes the bias again.
 
     """
 
     index: int
     has_bias: bool
     padding: tuple[int, int]
-    is_normed: bool
 
-    def run(self, maps: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
-        kernels = parameters[self.index]
+    def run(self, maps: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         bias = parameters[self.index + 1] if self.has_bias else None
-        outputs: Tensor = _Convolve.apply(  # type: ignore[no-untyped-call]
-            maps, kernels, bias, self.padding, products, self.is_normed
-        )
-        return outputs
+        return convolve(maps, parameters[self.index], bias, self.padding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,38 +251,10 @@ class _Norm:
     has_relu: bool
     has_pool: bool
 
-    def run(self, maps: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
+    def run(self, maps: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         weight, bias = parameters[self.index : self.index + 2]
-        height, width = maps.shape[2:4]
-        run = normalise_by_torch
-        if convolution_kernels.can_run_on(maps) and height * width <= MOST_PIXELS:
-            run = normalise_and_pool
+        run = normalise_and_pool if can_run_on(maps) else normalise_by_torch
         return run(maps, weight, bias, self.epsilon, self.has_relu, self.has_pool)
-
-
-@dataclass(frozen=True, slots=True)
-class _FirstBlock:
-    """The first convolution with the instance norm after it."""
-
-    convolution: _Convolution
-    norm: _Norm
-
-    def run(self, maps: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
-        norm, padding = self.norm, self.convolution.padding
-        kernels = parameters[self.convolution.index]
-        height = maps.shape[2] + 2 * padding[0] - kernels.shape[3] + 1
-        width = maps.shape[3] + 2 * padding[1] - kernels.shape[4] + 1
-        if (
-            not convolution_kernels.can_run_on(maps)
-            or height * width > MOST_PIXELS
-            or kernels[0, 0].numel() > MOST_INPUTS
-        ):
-            maps = self.convolution.run(maps, parameters, products)
-            return norm.run(maps, parameters, products)
-        # The norm takes the bias of the convolution away.
-        weight, bias = parameters[norm.index : norm.index + 2]
-        block = FirstBlock(padding, norm.epsilon, norm.has_relu, norm.has_pool)
-        return block.run(maps, kernels, weight, bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +264,7 @@ class _Linear:
     index: int
     has_bias: bool
 
-    def run(self, numbers: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
+    def run(self, numbers: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         weight = parameters[self.index].to(numbers.dtype).transpose(1, 2)
         if not self.has_bias:
             return torch.bmm(numbers, weight)
@@ -315,11 +278,11 @@ class _Other:
 
     function: Callable[[Tensor], Tensor]
 
-    def run(self, numbers: Tensor, parameters: Sequence[Tensor], products: Products) -> Tensor:
+    def run(self, numbers: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         return self.function(numbers)
 
 
-_Step = _Convolution | _Norm | _FirstBlock | _Linear | _Other
+_Step = _Convolution | _Norm | _Linear | _Other
 
 
 def _pooling(pool: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor], Tensor]:
@@ -353,61 +316,3 @@ def normalise_by_torch(
     numbers = functional.relu(numbers) if has_relu else numbers
     numbers = _pooling(functional.avg_pool2d)(numbers) if has_pool else numbers
     return numbers.to(kind)
-
-
-# Any: torch does not name the type of the context that autograd passes.
-@final
-class _Convolve(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        maps: Tensor,
-        kernels: Tensor,
-        bias: Tensor | None,
-        padding: tuple[int, int],
-        products: Products,
-        is_normed: bool,
-    ) -> Tensor:
-        maps = maps.contiguous()
-        own = kernels.permute(0, 1, 3, 4, 2).to(
-            maps.dtype, memory_format=torch.contiguous_format
-        )
-        ctx.save_for_backward(maps, kernels)
-        ctx.padding, ctx.products, ctx.is_normed = padding, products, is_normed
-        if convolution_kernels.can_run_on(maps):
-            return convolution_kernels.convolve(maps, own, bias, padding, products)
-        own_bias = None if bias is None else bias.to(maps.dtype)
-        return convolution_products.convolve(maps, own, own_bias, padding)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:
-        maps, kernels = ctx.saved_tensors
-        gradients, padding = above[0].contiguous(), ctx.padding
-        size = kernels.shape[3], kernels.shape[4]
-        rest = size[0] - 1 - padding[0], size[1] - 1 - padding[1]
-        needs_maps = ctx.needs_input_grad[0]
-        turned = (
-            kernels.flip(3, 4).permute(0, 2, 3, 4, 1).to(maps.dtype) if needs_maps else None
-        )
-        changes = None
-        if convolution_kernels.can_run_on(maps):
-            own = convolution_kernels.kernel_gradients(
-                maps, gradients, size, padding, ctx.products
-            )
-            if turned is not None:
-                changes = convolution_kernels.convolve(
-                    gradients, turned, None, rest, ctx.products
-                )
-        else:
-            own = convolution_products.kernel_gradients(maps, gradients, size, padding)
-            if turned is not None:
-                changes = convolution_products.convolve(gradients, turned, None, rest)
-        own = own.permute(0, 1, 4, 2, 3).to(kernels.dtype)
-        bias = None
-        if ctx.needs_input_grad[2]:
-            # The mean that an instance norm removes takes the bias along: its gradient is 0.
-            bias = kernels.new_zeros(kernels.shape[:2])
-            if not ctx.is_normed:
-                torch.sum(gradients.flatten(1, 3), 1, dtype=bias.dtype, out=bias)
-        return changes, own, bias, None, None, None

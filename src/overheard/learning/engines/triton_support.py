@@ -1,22 +1,43 @@
 """Whether kernels that are written in Triton run on a device."""
 
 import subprocess
+import warnings
 from functools import cache
 from importlib.util import find_spec
 
 import torch
 
 LEAST_CAPABILITY = (8, 0)
-"""The first devices whose tensor cores multiply TF32 and bfloat16."""
+"""The first devices for which the kernels are compiled in tests."""
+
+_refused = set[torch.device]()
+"""Devices on which a kernel has failed in this process."""
 
 
-@cache
 def runs_triton(device: torch.device) -> bool:
-    """Return whether Triton is installed, and compiles kernels for this device.
+    """Return whether Triton is installed and compiles for this device, and no kernel failed.
 
     It comes with torch for CUDA on Linux. When it is first used, it compiles a file in C.
     """
-    if device.type != "cuda" or torch.version.hip or find_spec("triton") is None:
+    return device.type == "cuda" and device not in _refused and _compiles(device)
+
+
+def refuse_kernels(device: torch.device, reason: str) -> None:
+    """Use no kernel on this device from now on, and say why, once in a process."""
+    if device not in _refused:
+        _refused.add(device)
+        warnings.warn(
+            f"the kernels for convolutions do not work on {device} ({reason}): torch's own "
+            "operations compute in their place, which changes results by rounding alone but "
+            "takes longer",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@cache
+def _compiles(device: torch.device) -> bool:
+    if torch.version.hip or find_spec("triton") is None:
         return False
     if torch.cuda.get_device_capability(device) < LEAST_CAPABILITY:
         return False

@@ -25,14 +25,6 @@ SMALLEST_SIDE = 16
 """The smallest side of a tile that tensor cores multiply."""
 
 
-def can_run_on(maps: Tensor) -> bool:
-    """Return whether the kernels compute with tensors of this kind."""
-    if maps.is_cuda:
-        return maps.dtype in (torch.float32, torch.bfloat16)
-    # Triton's interpreter, for tests, has no products of bfloat16.
-    return maps.dtype == torch.float32 and not isinstance(_convolve, triton.JITFunction)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Tile:
