@@ -27,6 +27,10 @@ from overheard.learning.distillation.methods.distribution_matching import (
 from overheard.learning.distillation.methods.flip import Flip
 from overheard.learning.distillation.moments import zero_moments
 from overheard.learning.distillation.synthetic import draw_noise_examples
+from overheard.learning.engines.side_by_side import (
+    can_train_side_by_side,
+    train_side_by_side,
+)
 from overheard.learning.evaluate import logits_of_models
 from overheard.learning.example_gradients import example_gradients, mean_example_gradient
 from overheard.learning.features import features_of_models
@@ -40,7 +44,7 @@ from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.mobilenet import MobileNet
 from overheard.learning.models.transformer import Transformer
 from overheard.learning.train import Engine, train_cohort
-from overheard.learning.training_job import ClientTask
+from overheard.learning.training_job import ClientTask, TrainingGroup, TrainingJob
 from overheard.plans.registries import DEFENSES, MODELS
 from overheard.questions.label_shares.attacks.ldia import build_ldia_network
 from overheard.questions.label_shares.attacks.ppa import (
@@ -63,6 +67,7 @@ from tests.learning.cases import (
     SEED,
     TABLE,
     TEXTS,
+    image_normed,
     pool_of,
     start_of,
 )
@@ -208,6 +213,30 @@ def test_every_model_trains(name: str, engine: Engine, dtype: torch.dtype) -> No
         assert {part.dtype for part in other.values()} <= {dtype}
         limit = max(LIMITS[dtype], OWN_ERRORS * own_error(name, dtype))
         assert relative_difference(one, other) < limit
+
+
+SIDE_BY_SIDE: dict[str, tuple[BuildModel, Task]] = {
+    "batch norm": (image_normed, IMAGES),
+    **({one: architecture(one) for one in ARCHITECTURES} if REAL_DEVICE else {}),
+}
+
+
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_networks_train_side_by_side(name: str) -> None:
+    """On a GPU by recorded steps; what cannot be recorded there warns, and fails here."""
+    build, task = SIDE_BY_SIDE[name]
+    recipe = replace(ONE_STEP, epochs=6)
+    if not can_train_side_by_side(build(), recipe):
+        pytest.skip("its steps draw random numbers")
+    here = train(build, task, recipe, "sequential", "cpu", dtype=torch.float64)
+    start, pool = start_of(build, torch.float64), pool_of(task, torch.float64, 6)
+    with device_under_test() as device:
+        job = TrainingJob(build, start, pool, recipe, SEED, 0, device)
+        group = TrainingGroup(start, pool, CLIENTS, SEED)
+        there = [one.delta for one in train_side_by_side(build(), [job], [group], lanes=2)]
+    for one, other in zip(here, there, strict=True):
+        assert not any(isinstance(part, DeviceTensor) for part in other.values())
+        assert relative_difference(one, other) < LIMITS[torch.float64]
 
 
 def own_error(name: str, dtype: torch.dtype) -> float:

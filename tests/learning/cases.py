@@ -87,6 +87,13 @@ def batch_normed() -> nn.Module:
     )
 
 
+def image_normed() -> nn.Module:
+    """A network for images with a batch norm of running statistics."""
+    return nn.Sequential(
+        nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(108, 3)
+    )
+
+
 def pool_of(task: Task, dtype: torch.dtype, examples: int = 30) -> Examples:
     """Random examples."""
     generator = Seed(11).generator()

@@ -15,10 +15,6 @@ from overheard.learning.memory_layout import to_channels_first
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
 
-ROUNDING = 1e-3
-"""By how much a repeated step may differ from the step itself, by its largest number."""
-
-
 _FAILED = list[torch.cuda.CUDAGraph]()
 """Graphs whose recording failed; torch may still refer to them."""
 
@@ -265,16 +261,6 @@ def _is_memory_full(error: RuntimeError) -> bool:
 def first_line(error: Exception) -> str:
     """Return the first line of an error; those of CUDA have many."""
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def are_close(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-    """Return whether tensors differ by rounding alone; all are finite."""
-    worst = [
-        (one - other).abs().amax() - ROUNDING * other.abs().amax()
-        for one, other in zip(ones, others, strict=True)
-        if one.numel()
-    ]
-    return bool((torch.stack(worst) <= 0).all())
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class RecordedSteps:
         graph = _graph_of(step, memory)
         _write(state, before)
         graph.replay()
-        if not _are_equal(before.weights, after, state.weights):
+        if not are_equal(before.weights, after, state.weights):
             _write(state, before)
             step()
             raise CannotRecordError("a repeated one gave another result")
@@ -171,7 +171,7 @@ def _write(state: StepState, numbers: StepState) -> None:
         one.copy_(other)
 
 
-def _are_equal(
+def are_equal(
     before: Sequence[Tensor], after: Sequence[Tensor], repeated: Sequence[Tensor]
 ) -> bool:
     """Return whether two changes of weights are equal up to rounding.
