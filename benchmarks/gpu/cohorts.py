@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from overheard.core.defense import BuildModel
 from overheard.core.examples import Examples
@@ -118,6 +119,30 @@ def _cohort(
     return Cohort(build, initial_weights(build, SEED), made, members, recipe)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _BatchNorms(Model):
+    """Three convolutions with a batch norm, which cannot be stacked."""
+
+    name: ClassVar[str] = "batch_norms"
+    source: ClassVar[str] = "Overheard"
+
+    def build(self, task: Task) -> nn.Module:
+        """Build the network with fresh weights."""
+        channels, side, layers = task.shape[0], task.shape[1], list[nn.Module]()
+        for width in (32, 64, 64):
+            layers += [
+                nn.Conv2d(channels, width, 3, padding=1, bias=False),
+                nn.BatchNorm2d(width),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+            ]
+            channels, side = width, side // 2
+        return nn.Sequential(
+            *layers, nn.Flatten(), nn.Linear(channels * side * side, task.outputs)
+        )
+
+
 def _sgd(rate: float, batch: int, epochs: int = 1) -> Recipe:
     return Recipe(rate=rate, epochs=epochs, batch=batch)
 
@@ -131,6 +156,7 @@ COHORTS: dict[str, Callable[[], Cohort]] = {
         Transformer(rank=8), TEXTS, 10, 128, 1000, _sgd(0.05, 32)
     ),
     "resnet18": lambda: _cohort(ResNet18(), COLOUR, 64, 64, 1000, _sgd(0.01, 64)),
+    "batch norms": lambda: _cohort(_BatchNorms(), COLOUR, 64, 250, 1000, _sgd(0.01, 32, 3)),
     "decaf_conv2": lambda: _cohort(DecafConv2(), GREY, 100, 600, 2400, _sgd(0.05, 64)),
     "mlp": lambda: _cohort(Mlp(hidden=(64,)), GREY, 100, 600, 2400, _sgd(0.05, 32)),
     "shift_census": lambda: _cohort(ShiftCensus(), CENSUS, 100, 600, 20_000, _sgd(0.05, 64)),
