@@ -42,7 +42,8 @@ def clients_that_fit(model: nn.Module, job: TrainingJob, clients: Sequence[Clien
 def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
     """Measure the bytes that a forward pass of one example stores for the backward pass.
 
-    Its layers are written out, as those of a stack are.
+    Its layers are written out, as those of a stack are. On a GPU the neighbourhoods that
+    convolutions multiply are stored too.
     """
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     saved_bytes = 0
@@ -53,13 +54,23 @@ def _activation_bytes(model: nn.Module, job: TrainingJob) -> int:
             saved_bytes += tensor.numel() * tensor.element_size()
         return tensor
 
+    def count_patches(layer: nn.Conv2d, given: tuple[Tensor], output: Tensor) -> None:
+        nonlocal saved_bytes
+        numbers = layer.weight[0].numel() * output[0, 0].numel()
+        saved_bytes += numbers * output.element_size()
+
     example = job.pool.inputs[:1].cpu()
     if example.is_floating_point():
         example = example.to(next(model.parameters()).dtype)
     # Dropout would advance the global generator.
     saved = saved_tensors_hooks(count, lambda tensor: tensor)
+    convolutions = [one for one in model.modules() if isinstance(one, nn.Conv2d)]
+    is_on_gpu = job.device.type != "cpu"
+    hooks = [one.register_forward_hook(count_patches) for one in convolutions if is_on_gpu]
     with seeded(Seed(0)), saved, sdpa_kernel(SDPBackend.MATH), LayersWrittenOut():
         model(example)
+    for hook in hooks:
+        hook.remove()
     return saved_bytes
 
 
