@@ -1,6 +1,7 @@
-"""What stacked clients do on a GPU alone: larger shapes, memory used again, smaller groups."""
+"""What stacked clients do on a GPU alone: steps are repeated, and memory is used again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -11,7 +12,7 @@ from torch.nn import functional
 
 from overheard.core.defense import BuildModel
 from overheard.core.errors import PlanError
-from overheard.learning.engines import stacked, stacked_steps
+from overheard.learning.engines import stacked
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_steps import StackedSteps
 from overheard.learning.engines.vmapped_networks import VmappedNetworks, runs_under_vmap
@@ -23,6 +24,7 @@ from tests.learning.cases import (
     IMAGES,
     MLP,
     NORMED,
+    READING,
     RECIPES,
     SEED,
     TABLE,
@@ -58,11 +60,9 @@ class _Memory:
 
 @pytest.mark.parametrize("share", [stacked.POOL_SHARE, 0.0], ids=["near", "far"])
 @pytest.mark.parametrize("recipe", ["sgd", "momentum", "adam", "adadelta", "proximal"])
-def test_clients_that_are_done_keep_their_weights_while_others_train(
-    recipe: str, share: float
-) -> None:
+def test_stacks_of_one_shape_share_memory_and_graphs(recipe: str, share: float) -> None:
     # Both stacks of two clients have one shape, so the second one gets the memory of the first.
-    # A client that is done takes all steps of the other one, and a batch of three is filled up.
+    # Batches of three examples are filled up.
     start, pool = start_of(MLP), pool_of(TABLE, torch.float64)
     sizes = (11, 3, 3, 11)
     correction = {name: torch.full_like(weight, 0.01) for name, weight in start.items()}
@@ -74,22 +74,32 @@ def test_clients_that_are_done_keep_their_weights_while_others_train(
         train_cohort, MLP, start, pool, clients, RECIPES[recipe], seed=SEED, round=0
     )
     loads = patch.object(StackedSteps, "load", autospec=True, side_effect=StackedSteps.load)
-    levels = patch.object(stacked_steps, "LEVELS", 1)
     pool_share = patch.object(stacked, "POOL_SHARE", share)
     with (
         pretended_device() as device,
-        levels,
         pool_share,
         loads as load,
         pretended_graphs() as graphs,
     ):
         there = list(train(device=device, engine="stacked", chunk=2))
     assert load.call_count == 1
-    # One graph for both stacks of 18 steps; the first step is taken besides.
-    assert [graph.repeats for graph in graphs] == [2 * 18]
+    # In each stack there are 6 steps of both clients, and then 12 of one.
+    assert [graph.repeats for graph in graphs] == [12, 24]
     for one, other in zip(there, train(engine="sequential"), strict=True):
         assert largest_difference(one.delta, other.delta) < 1e-12
         assert one.loss == pytest.approx(other.loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("build", [WORDS, READING], ids=["bag", "lstm"])
+def test_steps_of_networks_for_texts_can_be_repeated(build: BuildModel) -> None:
+    start, pool = start_of(build), pool_of(TEXTS, torch.float64)
+    recipe = replace(RECIPES["momentum"], epochs=2)
+    train = partial(train_cohort, build, start, pool, CLIENTS[2:], recipe, seed=SEED, round=0)
+    with pretended_device() as device, pretended_graphs() as graphs:
+        there = list(train(device=device))
+    assert graphs
+    for one, other in zip(there, train(engine="sequential"), strict=True):
+        assert largest_difference(one.delta, other.delta) < 1e-12
 
 
 @pytest.mark.parametrize("recipe", ["sgd", "adam"])

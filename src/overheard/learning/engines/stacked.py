@@ -112,7 +112,7 @@ class StackedTrainer:
                 steps = self._load(ranked, starts)
                 losses = steps.run(self._draws(ranked)).tolist()
             # Changes of large tables are copied by several threads.
-            changes = read_changes(steps.trained, starts)
+            changes = read_changes(steps.stack, starts)
         results: dict[int, ClientResult] = {}
         for rank, index in enumerate(order):
             delta = dict(zip(self._names, changes[rank], strict=True))

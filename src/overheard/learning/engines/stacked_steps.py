@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
 from typing import final
 
 import torch
@@ -30,10 +29,6 @@ the code of a step again, and comparing it takes a step."""
 FULL_SHARE = 0.75
 """Share of a full batch from which a GPU computes on a whole one, so that the last batches of
 epochs need no graph of their own. The examples that fill it have weight 0."""
-
-LEVELS = 8
-"""Into how many parts a stack is divided. A part is left out once all of its clients have ended
-their training, as with a shape for each number of clients few steps would have the same one."""
 
 
 @final
@@ -85,7 +80,6 @@ class StackedSteps:
         recorded: RecordedSteps,
     ) -> None:
         self.stack = [torch.stack(weights) for weights in zip(*starts, strict=True)]
-        self.trained = self.stack
         self._networks, self._recipe, self._pool = networks, recipe, pool
         self._device = self.stack[0].device
         self._gradients = [torch.empty_like(weight) for weight in self.stack]
@@ -146,25 +140,17 @@ class StackedSteps:
             and draws.dropout is None
             and self._recipe.private_steps is None
         )
-        training = self._schedule.active
-        computed, widths = self._shapes() if can_repeat else (training, self._schedule.widths)
-        outlives = any(one < other for one, other in zip(training, computed, strict=True))
-        self.trained = [torch.empty_like(one) for one in self.stack] if outlives else self.stack
-        coming = Counter(zip(computed, widths, strict=True))
-        before = len(self._losses)
-        for number, shape in enumerate(zip(computed, widths, strict=True)):
-            active, width = training[number], shape[1]
-            if outlives and active < before:
-                self._save(active, before)
-                before = active
-            self._keep_first(shape[0])
+        shapes = list(zip(self._schedule.active, self._widths(can_repeat), strict=True))
+        coming = Counter(shapes)
+        for number, shape in enumerate(shapes):
+            active, width = shape
+            self._keep_first(active)
             if draws.dropout is not None:
                 sizes = (self._schedule.weights[number, :active] > 0).sum(1).tolist()
                 draws.dropout.start_step(sizes)
             if self._batch is not None:
-                self._send(
-                    self._batch, self._schedule.rows[number, : shape[0], :width].flatten()
-                )
+                rows = self._schedule.rows[number, :active, :width]
+                self._send(self._batch, rows.flatten())
             take = partial(self._take, self._part, shape, draws)
             if can_repeat and can_record(self._device):
                 is_worth_it = coming[shape] >= LEAST_REPEATS
@@ -172,26 +158,15 @@ class StackedSteps:
             else:
                 take()
             coming[shape] -= 1
-        if outlives:
-            self._save(0, before)
         return self._losses
 
-    def _shapes(self) -> tuple[list[int], list[int]]:
-        """Return how many clients and examples are computed in each step on a GPU.
-
-        They are rounded up, so that few shapes have many steps. Clients whose training has
-        ended then still take steps, after their weights were saved.
-        """
-        clients, full = self._rows.shape[1:]
-        level = max(1, clients // LEVELS)
-        computed = [min(clients, level * ceil(one / level)) for one in self._schedule.active]
-        widths = [full if one >= FULL_SHARE * full else one for one in self._schedule.widths]
-        return computed, widths
-
-    def _save(self, begin: int, end: int) -> None:
-        """Save the weights of these clients, whose training has ended."""
-        for saved, weight in zip(self.trained, self.stack, strict=True):
-            saved[begin:end].copy_(weight[begin:end])
+    def _widths(self, can_repeat: bool) -> list[int]:
+        """Return how many examples of each client are computed in each step."""
+        full = self._rows.shape[2]
+        return [
+            full if can_repeat and one >= FULL_SHARE * full else one
+            for one in self._schedule.widths
+        ]
 
     def _keep_first(self, active: int) -> None:
         """Leave all clients but the first out of the steps to come."""
