@@ -91,8 +91,13 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
 ) -> None:
     monkeypatch.undo()
     streams = list[str]()
-    monkeypatch.setattr(recorded_steps, "_without_waiting", nullcontext)
+    monkeypatch.setattr(recorded_steps, "without_waiting", nullcontext)
+    ended = list[object]()
     monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 3))
+    monkeypatch.setattr(
+        recorded_steps, "end_failed_recording", lambda graph, pool: ended.append(pool)
+    )
     monkeypatch.setattr(torch.cuda, "graph", _failing)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
     monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
@@ -108,6 +113,7 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
         take_three(steps, step, descent)
     assert descent.weight.item() == -6
     assert streams == ["usual"]
+    assert ended == [(0, 3)]
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), RuntimeError("wrong")])

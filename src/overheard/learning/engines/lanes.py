@@ -1,22 +1,21 @@
 """A copy of a network that trains clients in memory that stays, so that a graph can do it."""
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
 from overheard.core.recipe import Recipe
+from overheard.learning.engines.recorded_steps import end_failed_recording, without_waiting
+from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.loss import mean_loss
 from overheard.learning.memory_layout import to_channels_first
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
-
-_FAILED = list[torch.cuda.CUDAGraph]()
-"""Graphs whose recording failed; torch may still refer to them."""
 
 
 class CannotRepeatError(Exception):
@@ -100,7 +99,8 @@ class Lane:
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._total = torch.zeros((), dtype=torch.float64, device=device)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._stream = _new_stream(device) if records_steps(device) else None
+        self._device = device
+        self._stream = _new_stream(device) if device.type == "cuda" else None
         self._pool = None if self._stream is None else torch.cuda.graph_pool_handle()
 
     def train(self, runs: Sequence[ClientRun]) -> Iterator[None]:
@@ -185,24 +185,9 @@ class Lane:
             torch.OutOfMemoryError: if it does not fit into memory.
 
         """
-        if self._stream is None or self._pool is None:
-            return
-        graph = torch.cuda.CUDAGraph()
-        with self.here():
-            # Without the checks of other threads, which may use the GPU meanwhile.
-            graph.capture_begin(self._pool, capture_error_mode="thread_local")
-            try:
-                self.compute_step(size)
-                graph.capture_end()
-            except BaseException as error:
-                _end_failed_recording(graph, self._pool, self._stream.device)
-                if isinstance(error, torch.OutOfMemoryError) or not isinstance(
-                    error, RuntimeError
-                ):
-                    raise
-                reason = f"its steps cannot be recorded ({first_line(error)})"
-                raise CannotRepeatError(reason) from error
-        self._graphs[size] = graph
+        if can_record(self._device):
+            with self.here():
+                self._graphs[size] = graph_of(partial(self.compute_step, size), self._pool)
 
     def numbers(self) -> list[Tensor]:
         """Return copies of all tensors that are sent."""
@@ -228,30 +213,34 @@ class Lane:
         return state
 
 
-def records_steps(device: torch.device) -> bool:
-    """Return whether lanes on this device record their steps."""
-    return device.type == "cuda"
-
-
 def _new_stream(device: torch.device) -> torch.cuda.Stream:
     made: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     return made
 
 
-def _end_failed_recording(
-    graph: torch.cuda.CUDAGraph, pool: tuple[int, int], device: torch.device
-) -> None:
-    """End the recording of a graph after an error, so that the GPU can be used as before."""
+def graph_of(
+    step: Callable[[], None], pool: "torch.cuda._POOL_HANDLE | None"
+) -> torch.cuda.CUDAGraph:
+    """Record a step on the current stream, with memory of this pool.
+
+    Raises:
+        CannotRepeatError: if the step cannot be recorded.
+        torch.OutOfMemoryError: if it does not fit into memory.
+
+    """
+    graph = torch.cuda.CUDAGraph()
+    # Without the checks of other threads, which may use the GPU meanwhile.
+    graph.capture_begin(pool, capture_error_mode="thread_local")
     try:
+        step()
         graph.capture_end()
-    except RuntimeError:
-        # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
-        _FAILED.append(graph)
-        index = torch.cuda.current_device() if device.index is None else device.index
-        try:
-            torch._C._cuda_endAllocateToPool(index, pool)
-        except RuntimeError:
-            return
+    except BaseException as error:
+        end_failed_recording(graph, pool)
+        if isinstance(error, RuntimeError) and not _is_memory_full(error):
+            reason = f"its steps cannot be recorded ({first_line(error)})"
+            raise CannotRepeatError(reason) from error
+        raise
+    return graph
 
 
 def _is_memory_full(error: RuntimeError) -> bool:
@@ -271,17 +260,10 @@ def no_waiting(device: torch.device) -> Iterator[None]:
         CannotRepeatError: if there is one.
 
     """
-    if not records_steps(device):
-        yield
-        return
-    before = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings(action="ignore"):  # torch says that it is a prototype
-        torch.cuda.set_sync_debug_mode("error")
     try:
-        yield
+        with without_waiting() if can_record(device) else nullcontext():
+            yield
     except RuntimeError as error:
         if _is_memory_full(error):
             raise
         raise CannotRepeatError(f"a step waits for the GPU ({first_line(error)})") from error
-    finally:
-        torch.cuda.set_sync_debug_mode(before)

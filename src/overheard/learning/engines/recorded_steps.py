@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import final
 
@@ -16,6 +16,10 @@ ROUNDING = 1e-3
 
 EPSILONS = 8
 """By how many roundings a weight may differ besides, as a small change is rounded with it."""
+
+
+_FAILED = list[torch.cuda.CUDAGraph]()
+"""Graphs whose recording failed; torch may still refer to them."""
 
 
 @final
@@ -111,7 +115,7 @@ class RecordedSteps:
     def _take_first(self, step: Step) -> bool:
         """Take a step; return whether it did so without waiting for the GPU."""
         try:
-            with _without_waiting():
+            with without_waiting():
                 step()
         except RuntimeError as error:
             if "synchroniz" not in str(error):
@@ -130,23 +134,37 @@ def _graph_of(step: Step, memory: "torch.cuda._POOL_HANDLE | None") -> torch.cud
 
     """
     graph = torch.cuda.CUDAGraph()
-    stream = torch.cuda.current_stream()
+    stream, pool = torch.cuda.current_stream(), memory or torch.cuda.graph_pool_handle()
     try:
         # Other threads may use the GPU meanwhile.
-        with torch.cuda.graph(graph, pool=memory, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             step()
-    except torch.OutOfMemoryError:
-        torch.cuda.set_stream(stream)
-        raise
     except RuntimeError as error:
         torch.cuda.set_stream(stream)  # torch does not, if a recording has failed
+        end_failed_recording(graph, pool)
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
         reason = str(error).partition("\n")[0]
         raise CannotRecordError(f"recording one failed: {reason}") from error
     return graph
 
 
+def end_failed_recording(
+    graph: torch.cuda.CUDAGraph, pool: "torch.cuda._POOL_HANDLE | None"
+) -> None:
+    """End the recording of a graph after an error, so that the GPU can be used as before."""
+    try:
+        graph.capture_end()
+    except RuntimeError:
+        # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
+        _FAILED.append(graph)
+        if pool is not None:
+            with suppress(RuntimeError):
+                torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), pool)
+
+
 @contextmanager
-def _without_waiting() -> Iterator[None]:
+def without_waiting() -> Iterator[None]:
     """Let operations fail that wait for the GPU."""
     before = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings(action="ignore"):  # torch says that it is a prototype

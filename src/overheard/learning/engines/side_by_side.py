@@ -25,10 +25,10 @@ from overheard.learning.engines.lanes import (
     SharedTensors,
     first_line,
     no_waiting,
-    records_steps,
 )
 from overheard.learning.engines.recorded_steps import are_equal
 from overheard.learning.engines.sequential import check_start_weights, train_sequentially
+from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.initialization import fresh_model
 from overheard.learning.memory import MEMORY_SHARE, free_bytes
 from overheard.learning.memory_layout import (
@@ -221,7 +221,7 @@ class SideBySideTrainer:
                 yield from self._results(earlier)
         finally:
             # Lanes may still use memory that goes with this object.
-            if records_steps(self._device):
+            if self._device.type == "cuda":
                 torch.cuda.synchronize(self._device)
 
     @contextmanager
@@ -324,7 +324,7 @@ class SideBySideTrainer:
         self._check_step(lanes[0], run)
         expected = {size: _numbers_after(lanes[0], run, size) for size in repeated}
         self._record(lanes[0], run, expected)
-        if records_steps(self._device):
+        if can_record(self._device):
             each = max(1, _reserved_bytes(self._device) - before)
             others = int(MEMORY_SHARE * free_bytes(self._device) / each)
             most = min(most, 1 + others)
@@ -388,4 +388,4 @@ def _numbers_after(lane: Lane, run: ClientRun, size: int) -> list[Tensor]:
 
 
 def _reserved_bytes(device: torch.device) -> int:
-    return torch.cuda.memory_reserved(device) if records_steps(device) else 0
+    return torch.cuda.memory_reserved(device) if device.type == "cuda" else 0
