@@ -102,8 +102,7 @@ def train_side_by_side(
         lanes = min(MOST_LANES, steps // STEPS_PER_LANE)
     if clients and lanes and _examples_fit(jobs):
         try:
-            trainer = SideBySideTrainer(jobs[0], clients, min(lanes, len(clients)))
-            for result in trainer.train():
+            for result in _train_in_lanes(jobs[0], clients, min(lanes, len(clients))):
                 yield result
                 done += 1
         except Exception as error:  # of a GPU, its libraries or the network, of whatever kind
@@ -118,6 +117,13 @@ def train_side_by_side(
         if left := group.clients[done:]:
             yield from train_sequentially(job, left)
         done = max(0, done - len(group.clients))
+
+
+def _train_in_lanes(
+    job: TrainingJob, clients: Sequence[GroupedClient], lanes: int
+) -> Iterator[ClientResult]:
+    # Nothing else refers to the trainer, so that its memory is free once this ends or fails.
+    yield from SideBySideTrainer(job, clients, lanes).train()
 
 
 def _examples_fit(jobs: Sequence[TrainingJob]) -> bool:
