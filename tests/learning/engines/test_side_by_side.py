@@ -287,21 +287,8 @@ def test_random_and_sparse_steps_are_refused(build: BuildModel, recipe: Recipe) 
 def test_batch_norms_train_side_by_side_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     group, recipe = group_of(batch_normed, IMAGES), RECIPES["sgd"]
 
-    def train(device: str) -> list[ClientResult]:
-        return list(
-            train_cohort(
-                batch_normed,
-                group.start,
-                group.pool,
-                group.clients,
-                recipe,
-                seed=SEED,
-                round=3,
-                device=device,
-            )
-        )
-
-    here, lanes_made = train("cpu"), list[int]()
+    here = list(train_sequentially(jobs_of(batch_normed, [group], recipe)[0], CLIENTS))
+    lanes_made = list[int]()
     make = side_by_side.SideBySideTrainer._make_lane
 
     def count(trainer: side_by_side.SideBySideTrainer, model: nn.Module) -> lanes.Lane:
@@ -310,7 +297,17 @@ def test_batch_norms_train_side_by_side_on_a_gpu(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(side_by_side.SideBySideTrainer, "_make_lane", count)
     with pretended_device() as device:
-        check(here, train(str(device)))
+        there = train_cohort(
+            batch_normed,
+            group.start,
+            group.pool,
+            CLIENTS,
+            recipe,
+            seed=SEED,
+            round=3,
+            device=device,
+        )
+        check(here, list(there))
     assert len(lanes_made) == len(CLIENTS)
 
 
