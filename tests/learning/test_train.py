@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn import functional
 
 from overheard.core.errors import PlanError
 from overheard.core.examples import Examples
@@ -304,16 +305,29 @@ def test_refuses_to_stack_what_vmap_cannot_run(build, task, recipe, word):
         train(build, task, recipe, engine="stacked")
 
 
+class Looking(nn.Module):
+    """Word vectors that no layer holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(30, 4))
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.last(functional.embedding(tokens, self.table, padding_idx=0).mean(1))
+
+
 @pytest.mark.parametrize(
     "build",
     [
         WORDS,
         READING,
+        Looking,
         partial(Recurrent, nn.GRU),
         partial(Recurrent, nn.LSTM, num_layers=2, bidirectional=True, batch_first=True),
         partial(Transformer(width=4, depth=1, heads=2).build, TEXTS),
     ],
-    ids=["bag", "lstm", "gru", "deep lstm", "transformer"],
+    ids=["bag", "lstm", "function", "gru", "deep lstm", "transformer"],
 )
 def test_networks_for_texts_are_stacked(build):
     # The padding of every client is left alone, not only that of the first.

@@ -1,7 +1,6 @@
 """Stacked networks of any architecture that `torch.func.vmap` can run."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import final
 
 import torch
@@ -11,7 +10,6 @@ from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from overheard.core.recipe import LossName
-from overheard.learning.architecture import has_embedding, is_recurrent
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import (
     build_example_gradients,
@@ -46,11 +44,8 @@ class VmappedNetworks(StackedNetworks):
         self._loss = loss
         names = list(trainable_parameters(model))
 
-        # Layers of other networks need no look at each call, which costs time.
-        is_written_out = has_embedding(model) or is_recurrent(model)
-
         def run_one(parameters: Sequence[Tensor], inputs: Tensor) -> Tensor:
-            with LayersWrittenOut() if is_written_out else nullcontext():
+            with LayersWrittenOut():
                 logits: Tensor = functional_call(
                     model, dict(zip(names, parameters, strict=True)), (inputs,)
                 )
