@@ -5,10 +5,12 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+from overheard.core.seeds import Seed
 from overheard.learning.engines.stacked_convolutions import StackedConvolutions
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.engines.triton_support import refuse_kernels
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
+from overheard.learning.initialization import fresh_model
 from overheard.learning.precision import computing
 
 TOLERANCE = 1e-3
@@ -38,17 +40,8 @@ def kernels_agree(device: torch.device) -> bool:
 
 def _difference(device: torch.device) -> float:
     """Return the relative difference of the gradients of a network with two blocks."""
-    layers: list[nn.Module] = []
-    for channels in (1, 8):
-        layers += [
-            nn.Conv2d(channels, 8, 3, padding=1),
-            nn.GroupNorm(8, 8),
-            nn.ReLU(),
-            nn.AvgPool2d(2),
-        ]
-    pixels = (SIDE // 4) ** 2
-    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(8 * pixels, 3)).to(device)
-    generator = torch.Generator().manual_seed(0)
+    model = fresh_model(_tiny_network, Seed(0)).to(device)
+    generator = Seed(0).generator()
     stack = [
         torch.randn(2, *one.shape, generator=generator).to(device) for one in model.parameters()
     ]
@@ -59,6 +52,19 @@ def _difference(device: torch.device) -> float:
             for networks in (VmappedNetworks(model), StackedConvolutions(model))
         )
     return float((found - expected).norm() / expected.norm())
+
+
+def _tiny_network() -> nn.Module:
+    layers: list[nn.Module] = []
+    for channels in (1, 8):
+        layers += [
+            nn.Conv2d(channels, 8, 3, padding=1),
+            nn.GroupNorm(8, 8),
+            nn.ReLU(),
+            nn.AvgPool2d(2),
+        ]
+    pixels = (SIDE // 4) ** 2
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(8 * pixels, 3))
 
 
 def _gradient(networks: StackedNetworks, stack: list[Tensor], images: Tensor) -> Tensor:
