@@ -5,11 +5,14 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.core.task import Task
-from overheard.learning.engines.cpu_draws import draws_numbers
+from overheard.learning.engines.cpu_draws import drawing_on_cpu, draws_numbers
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
 from tests.learning.cases import (
@@ -179,3 +182,38 @@ def test_networks_that_draw_are_told_from_others(is_random: bool) -> None:
         for build, task in RANDOM.values() if is_random else others:
             inputs = pool_of(task, torch.float32, 2).inputs.to(device)
             assert draws_numbers(build().to(device).train(), inputs) == is_random
+
+
+class Draws(TorchDispatchMode):
+    """Records the operations that draw numbers, with the devices of their tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[tuple[str, str]] = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if torch.Tag.nondeterministic_seeded in function.tags:
+            tensors = [one for one in tree_leaves(result) if isinstance(one, Tensor)]
+            self.found.update((str(function), one.device.type) for one in tensors)
+        return result
+
+
+@pytest.mark.skipif(torch.version.cuda is None, reason="needs torch for CUDA, but no GPU")
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor:UserWarning")
+def test_torch_for_cuda_draws_on_the_cpu_alone(name: str) -> None:
+    """Torch takes other operations on a GPU, also for tensors without numbers."""
+    build, task = RANDOM[name]
+    with FakeTensorMode(), torch.no_grad(), Draws() as draws:
+        with torch.device("cuda"):
+            model = build().train()
+            if task.vocabulary is None:
+                inputs = torch.zeros(4, *task.shape)
+            else:
+                inputs = torch.zeros(4, *task.shape, dtype=torch.int64)
+        draws.found.clear()
+        with drawing_on_cpu(model) as made:
+            assert model(inputs).is_cuda
+    assert made.were_made
+    assert {device for _, device in draws.found} == {"cpu"}
