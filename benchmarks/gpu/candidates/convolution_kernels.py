@@ -330,6 +330,8 @@ def _tile_of_convolution(outs: int, depth: int, dtype: torch.dtype, products: Pr
         return Tile(128, columns, _side(depth, 64), warps=8)
     if products == "ieee":
         return Tile(64, _side(outs, 64), 16)
+    # Three products of twice as many columns do not fit into the registers of capability 8.0.
+    columns = _side(outs, 64) if products == "tf32x3" else columns
     return Tile(128, columns, _side(depth, 32), warps=8)
 
 
