@@ -14,11 +14,16 @@ pytest.importorskip("triton")
 
 from overheard.learning.engines import convolution_products
 
+ENGINES = "overheard.learning.engines"
+
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks" / "gpu"))
-    return import_module("kernels")
+    found = import_module("kernels")
+    if hasattr(import_module(f"{ENGINES}.instance_norm_kernels")._normalise.fn, "__wrapped__"):
+        pytest.skip("Triton reads no functions whose types are checked")
+    return found
 
 
 @pytest.mark.parametrize(("channels", "outs", "splits"), [(3, 5, 1), (17, 18, 2)])

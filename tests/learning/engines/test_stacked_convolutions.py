@@ -35,6 +35,9 @@ from overheard.learning.engines.stacked_convolutions import (
     normalise_by_torch,
 )
 
+if hasattr(instance_norm_kernels._normalise.fn, "__wrapped__"):
+    pytest.skip("Triton reads no functions whose types are checked", allow_module_level=True)
+
 NETWORK_KINDS = StackedConvolutions, VmappedNetworks
 
 GREY = Task((1, 7, 6), ("a", "b", "c"))
