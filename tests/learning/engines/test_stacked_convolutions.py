@@ -12,12 +12,23 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.task import Task
-from overheard.learning.engines import convolution_products
+from overheard.learning.engines import convolution_products, stacked
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
 from overheard.learning.models.ldia_conv import LdiaConv
 from overheard.learning.models.shift_conv import ShiftConv
+from overheard.learning.train import train_cohort
+from tests.learning.cases import (
+    CLIENTS,
+    CONVOLUTIONS,
+    IMAGES,
+    NORMED,
+    RECIPES,
+    SEED,
+    pool_of,
+    start_of,
+)
 
 pytest.importorskip("triton")
 
@@ -197,6 +208,24 @@ def test_gradients_and_losses_of_the_kernels_are_those_of_float32(name):
     aim = (0.0, "cross_entropy")
     for one, other in _both(build(), shape, labels, aim, torch.float32):
         torch.testing.assert_close(one, other.float(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("build", [NORMED, CONVOLUTIONS], ids=["conv_net", "decaf_conv2"])
+def test_training_equals_that_of_one_client_after_another(build, monkeypatch):
+    # Clients of unequal sizes have batches that are padded, and end at different steps.
+    start, pool = start_of(build), pool_of(IMAGES, torch.float64)
+    monkeypatch.setattr(stacked, "runs_triton", lambda device: True)
+    monkeypatch.setattr(kernel_check, "kernels_agree", lambda device: True)
+    assert isinstance(stacked.build_stacked_networks(build()), StackedConvolutions)
+    recipe = RECIPES["momentum"]
+    both = (
+        train_cohort(build, start, pool, CLIENTS, recipe, seed=SEED, round=3, engine=engine)
+        for engine in ("stacked", "sequential")
+    )
+    for one, other in zip(*both, strict=True):
+        assert one.loss == pytest.approx(other.loss, abs=1e-12)
+        for name, change in one.delta.items():
+            torch.testing.assert_close(change, other.delta[name], rtol=0, atol=1e-11)
 
 
 def test_float_labels_and_binary_cross_entropy_have_the_losses_of_vmap():
