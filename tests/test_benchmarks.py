@@ -34,6 +34,12 @@ def test_docs_show_the_kept_ratios(ratios: ModuleType) -> None:
         assert shown in PERFORMANCE, what
 
 
+def test_docs_show_what_was_measured_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "gpu"))
+    page = import_module("page")
+    assert page.BEGIN + page.section(page.kept()) + page.END in PERFORMANCE
+
+
 def test_only_ratios_of_one_machine_are_judged(
     ratios: ModuleType,
     tmp_path: Path,

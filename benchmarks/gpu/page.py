@@ -12,20 +12,29 @@ RESULTS = PROJECT / "benchmarks" / "gpu.json"
 PAGE = PROJECT / "docs" / "performance.md"
 BEGIN, END = "<!-- from benchmarks/gpu.json -->\n", "<!-- end of benchmarks/gpu.json -->\n"
 
+NOT_MEASURED = """
+No GPU has run this code. Not measured are the seconds of every cohort, the equality of a real
+card with the CPU, the memory of large cohorts, and whole audits beside a GPU. `make gpu-check`
+measures all of it on a machine with a GPU.
+"""
+
 
 def main() -> None:
     """Replace the section of the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END)
-    PAGE.write_text(
-        before + BEGIN + section(json.loads(RESULTS.read_text())) + END + after,
-        encoding="utf-8",
-    )
+    PAGE.write_text(before + BEGIN + section(kept()) + END + after, encoding="utf-8")
 
 
-def section(results: dict[str, Any]) -> str:
+def kept() -> dict[str, Any] | None:
+    """Return what was measured; None = nothing was."""
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
+
+
+def section(results: dict[str, Any] | None) -> str:
     """Return the section's text, of all that was measured."""
+    if results is None:
+        return NOT_MEASURED
     machine = results["machine"]
     parts = [
         f"Measured on {machine['date']} on one {machine['gpu']} with {machine['cores']} cores, "
