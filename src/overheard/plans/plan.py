@@ -85,7 +85,7 @@ class TrainingPlan(RecipePlan):
         straggler_rate: probability that a selected client is slow in a round, and trains for
             fewer epochs than its own: 1 or more, drawn evenly.
         precision: how far a GPU may round the factors of products while clients, and attackers'
-            virtual clients, train: "tf32" to 10 bits, "bf16" to 7. Either is faster and changes
+            virtual clients, train: "tf32" to 10 bits, "bf16" to 7, to save time. Either changes
             updates. Omitted: "float32", not at all, as on a CPU.
         record: in a recording of messages with several records of arrays, the name of the one
             that is the model, such as "arrays". Omitted: the one with the model's tensors.
