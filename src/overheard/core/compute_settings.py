@@ -170,11 +170,11 @@ class ComputeSettings(Settings):
 
     @property
     def job_device(self) -> str:
-        """The device of training jobs; "cpu" on a cluster, whose machines may lack `device`.
+        """The device of training jobs: the CPU, unless a GPU was named or chosen for them.
 
-        "auto" must have been settled: `simulation.settled_device`.
+        It is the CPU on a cluster, whose machines may lack `device`.
         """
-        return self.device if self.cluster is None else "cpu"
+        return self.device if self.cluster is None and self.device != "auto" else "cpu"
 
     @property
     def own_device(self) -> str:

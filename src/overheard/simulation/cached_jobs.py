@@ -36,7 +36,7 @@ def run_tasks(
     if settings.cluster is not None:
         return run_on_ray(enumerate(tasks), settings.cluster)
     workers = available_cores() if settings.workers is None else settings.workers
-    if workers > 1 and settings.device == "cpu" and processes.are_supported():
+    if workers > 1 and settings.job_device == "cpu" and processes.are_supported():
         return _run_with_late_workers(tasks, count, workers)
     return (TaskResult(number, task.run()) for number, task in enumerate(tasks))
 
