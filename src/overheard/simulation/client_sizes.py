@@ -66,6 +66,14 @@ def _reported_range(view: View) -> tuple[int, int]:
     return DEFAULT_SIZES
 
 
+def plausible_sizes(view: View, prior: Prior) -> tuple[int, int]:
+    """Return what `size_range` returns, or `DEFAULT_SIZES` where it refuses the sizes."""
+    try:
+        return size_range(view, prior)
+    except NeedsError:
+        return DEFAULT_SIZES
+
+
 def mean_size(sizes: tuple[int, int]) -> float:
     """Return the mean of log-uniform sizes in this range."""
     low, high = sizes[0], sizes[1] + 1

@@ -1,5 +1,6 @@
 """The device on which virtual clients are trained."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from jaxtyping import Shaped
@@ -16,7 +17,7 @@ def settled_device(
     knowledge: Knowledge,
     inputs: Shaped[Tensor, "examples ..."],
     clients: float,
-    examples: float,
+    examples: float | Callable[[], float],
     *,
     read: float = 0.0,
     epochs: int | None = None,
@@ -32,7 +33,8 @@ def settled_device(
         knowledge: with a model, a recipe, and the compute settings.
         inputs: examples such as those they train on, one or more.
         clients: their number in one round.
-        examples: the examples of each.
+        examples: the examples of each, or a function that returns them; it is not called
+            without a GPU.
         read: examples whose outputs are computed after the training of each.
         epochs: how often each passes its examples; None = as often as the recipe says.
         are_jobs: whether they are trained in jobs, which worker processes share.
@@ -52,13 +54,14 @@ def settled_device(
             return None
         # The recipe with the most epochs stands for all.
         recipe = max(recipes, key=lambda one: one.epochs)
+        size = examples() if callable(examples) else examples
         return describe_training(
             build_model,
             inputs,
             recipe,
             clients=max(1, round(clients)),
-            examples=examples * (recipe.epochs if epochs is None else epochs),
-            steps=recipe.steps(max(1, round(examples)), epochs),
+            examples=size * (recipe.epochs if epochs is None else epochs),
+            steps=recipe.steps(max(1, round(size)), epochs),
             chunk=CHUNK,
             are_jobs=are_jobs,
             read=read,
@@ -72,7 +75,7 @@ def with_settled_device(
     knowledge: Knowledge,
     inputs: Shaped[Tensor, "examples ..."],
     clients: float,
-    examples: float,
+    examples: float | Callable[[], float],
     *,
     read: float = 0.0,
     epochs: int | None = None,

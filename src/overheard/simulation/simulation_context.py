@@ -20,7 +20,7 @@ from overheard.learning.custom_networks.single_output import has_single_logit
 from overheard.learning.initialization import fresh_model
 from overheard.learning.last_layer import find_last_layer
 from overheard.simulation.auxiliary_split import AuxiliarySplit, split_auxiliary
-from overheard.simulation.client_sizes import mean_size, size_range
+from overheard.simulation.client_sizes import mean_size, plausible_sizes
 from overheard.simulation.probe import ProbeContext, probe_seed
 from overheard.simulation.settled_device import settled_device
 
@@ -124,7 +124,7 @@ def build_context(view: View, knowledge: Knowledge, rounds: Sequence[int]) -> Si
             knowledge,
             auxiliary.inputs,
             knowledge.compute.virtual_clients,
-            mean_size(size_range(view, knowledge.prior)),
+            lambda: mean_size(plausible_sizes(view, knowledge.prior)),
             read=len(split.held_out),
         ),
         knowledge.algorithm if history else None,
