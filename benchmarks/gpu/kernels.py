@@ -195,26 +195,30 @@ def convolving(way: Products, networks: StackedConvolutions) -> Iterator[None]:
 @contextmanager
 def merging_first(networks: StackedConvolutions) -> Iterator[None]:
     """Let the candidate compute the first convolution and its norm at once."""
-    convolution, norm, *rest = networks._steps
-    with patch.object(networks, "_steps", [_First(convolution, norm), *rest]):
+    first, *rest = networks._blocks
+    with patch.object(networks, "_blocks", [_First(first), *rest]):
         yield
 
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """The first convolution, whose bias its norm takes away, and the norm."""
+    """The first block, whose norm takes the bias of its convolution away."""
 
-    convolution: Any
-    norm: Any
+    block: Any
+
+    @property
+    def parameters(self) -> int:
+        """The number of its parameters."""
+        return int(self.block.parameters)
 
     def run(self, maps: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Run both."""
-        norm, place = self.norm, self.convolution.index
-        block = FirstBlock(self.convolution.padding, norm.epsilon, norm.has_relu, norm.has_pool)
-        weight, bias = parameters[norm.index : norm.index + 2]
-        outputs = block.run(maps, parameters[place], weight, bias)
+        """Run the block."""
+        kernels, bias, weight, shift = parameters
+        outputs = FirstBlock(self.block.padding, self.block.epsilon).run(
+            maps, kernels, weight, shift
+        )
         # So that the bias has a gradient, which is 0.
-        return outputs + 0 * parameters[place + 1].sum().to(outputs.dtype)
+        return outputs + 0 * bias.sum().to(outputs.dtype)
 
 
 # Any: torch does not name the type of the context that autograd passes.

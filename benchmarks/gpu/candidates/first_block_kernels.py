@@ -18,11 +18,10 @@ from overheard.learning.engines.instance_norm_kernels import (
     _before_norm,
     _known_only,
     _load,
-    _load_slopes,
+    _load_shares,
     _normed,
-    _rescaled,
     _squares,
-    _store_outputs,
+    _store_pool,
 )
 
 MOST_INPUTS = 32
@@ -38,20 +37,16 @@ WARPS = 8
 @final
 @dataclass(frozen=True, slots=True)
 class FirstBlock:
-    """A convolution without bias, an instance norm, and whether ReLU and a pool follow.
+    """A convolution without bias, an instance norm, ReLU and a pool of 2 x 2 pixels.
 
     Args:
         padding: zeros on each side, of the height and of the width.
         epsilon: added to each variance.
-        has_relu: whether ReLU follows.
-        has_pool: whether a 2 x 2 average pool follows.
 
     """
 
     padding: tuple[int, int]
     epsilon: float
-    has_relu: bool
-    has_pool: bool
 
     def run(
         self,
@@ -81,7 +76,7 @@ class _Run(torch.autograd.Function):
         own = kernels.permute(0, 1, 3, 4, 2).to(images.dtype).contiguous()
         sizes, settings = _launch(images, kernels, block)
         height, width = sizes["height"], sizes["width"]
-        shape = (height // 2, width // 2) if block.has_pool else (height, width)
+        shape = height // 2, width // 2
         clients, count, outs = len(images), images.shape[1], kernels.shape[1]
         outputs = images.new_empty(clients, count, *shape, outs)
         means, inverses = images.new_empty(
@@ -154,8 +149,6 @@ def _launch(
         "channels": channels,
         "inputs": inputs,
         "kernel_width": kernel_width,
-        "has_relu": block.has_relu,
-        "has_pool": block.has_pool,
         "quarter": quarter,
         "block": CHANNELS,
         "num_warps": WARPS,
@@ -219,14 +212,12 @@ def _run(
     channels: tl.constexpr,
     inputs: tl.constexpr,
     kernel_width: tl.constexpr,
-    has_relu: tl.constexpr,
-    has_pool: tl.constexpr,
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
     image = tl.program_id(0).to(tl.int64)
     client = image // count
-    place, pooled, channel, known = _squares(height, width, outs, quarter, block)
+    _, pooled, channel, known = _squares(height, width, outs, quarter, block)
     is_channel = channel < outs
     images += image * in_height * in_width * channels
     kernels += client * outs * inputs
@@ -243,8 +234,9 @@ def _run(
     tl.store(means + own, mean, mask=is_channel)
     tl.store(inverses + own, inverse, mask=is_channel)
     factor, shift = _load(weight, shared, is_channel), _load(bias, shared, is_channel)
-    results = _rescaled(factor, shift, one, two, three, four, has_relu)
-    _store_outputs(outputs, image, place, pooled, height, width, outs, known, results, has_pool)
+    _store_pool(
+        outputs, image, pooled, height, width, outs, known, factor, shift, one, two, three, four
+    )
 
 
 @triton.jit(do_not_specialize=["count", "in_height", "in_width", "height", "width"])
@@ -268,14 +260,12 @@ def _pass_back(
     channels: tl.constexpr,
     inputs: tl.constexpr,
     kernel_width: tl.constexpr,
-    has_relu: tl.constexpr,
-    has_pool: tl.constexpr,
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
     image = tl.program_id(0).to(tl.int64)
     client = image // count
-    place, pooled, channel, known = _squares(height, width, outs, quarter, block)
+    _, pooled, channel, known = _squares(height, width, outs, quarter, block)
     is_channel = channel < outs
     images += image * in_height * in_width * channels
     kernels += client * outs * inputs
@@ -287,10 +277,12 @@ def _pass_back(
     factor, shift = _load(weight, shared, is_channel), _load(bias, shared, is_channel)
     one, two = (one - mean) * inverse, (two - mean) * inverse
     three, four = (three - mean) * inverse, (four - mean) * inverse
-    slopes = _load_slopes(above, image, place, pooled, height, width, outs, known, has_pool)
-    normed, pixels = (one, two, three, four), height * width
+    share, pixels = (
+        _load_shares(above, image, pooled, height, width, outs, known),
+        height * width,
+    )
     one, two, three, four, product, total = _before_norm(
-        pixels, factor, shift, inverse, normed, slopes, has_relu
+        pixels, factor, shift, inverse, share, one, two, three, four
     )
     one, two, three, four = _known_only(known, one, two, three, four)
     sums += own * (inputs + 2)

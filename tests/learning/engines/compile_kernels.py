@@ -29,7 +29,7 @@ MAPS = {"maps", "above", "outputs", "changes"}
 def compiled(kernel, capability: int, dtype: torch.dtype, side: int, channels: int):
     """Return bytes of shared memory, registers, and bytes that spill from them, of a thread."""
     maps = torch.empty(1, 1, side, side, channels, dtype=dtype, device="meta")
-    _, settings = kernels._launch(maps, True, True)
+    _, settings = kernels._launch(maps)
     options = {name: settings.pop(name) for name in ("num_warps", "enable_fp_fusion")}
     types, attributes = {}, {}
     for place, name in enumerate(kernel.arg_names):

@@ -9,8 +9,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 ALIGNED = 8
-"""A multiple of this many numbers has the neighbourhood of a pixel: libraries multiply rows
-slowly that do not begin at 16 bytes."""
+"""The numbers that a kernel multiplies at a pixel are filled up with zeros to a multiple of
+this. Rows then begin at multiples of 16 bytes, as tensor cores ask for, in bfloat16 too."""
 
 
 def convolve(

@@ -35,8 +35,6 @@ def normalise_and_pool(
     weight: Float[Tensor, "clients channels"],
     bias: Float[Tensor, "clients channels"],
     epsilon: float,
-    has_relu: bool,
-    has_pool: bool,
 ) -> Float[Tensor, "clients images out_height out_width channels"]:
     """Normalise each channel of each image, then apply ReLU and a 2 x 2 average pool.
 
@@ -48,11 +46,9 @@ def normalise_and_pool(
         weight: factor of each channel.
         bias: what is added to each channel.
         epsilon: added to each variance.
-        has_relu: whether ReLU follows.
-        has_pool: whether the average pool follows.
 
     """
-    outputs: Tensor = _Block.apply(maps, weight, bias, epsilon, has_relu, has_pool)
+    outputs: Tensor = _Block.apply(maps, weight, bias, epsilon)
     return outputs
 
 
@@ -60,23 +56,14 @@ def normalise_and_pool(
 @final
 class _Block(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        maps: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        epsilon: float,
-        has_relu: bool,
-        has_pool: bool,
-    ) -> Tensor:
+    def forward(ctx: Any, maps: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
         clients, images, height, width, channels = maps.shape
         maps, weight, bias = maps.contiguous(), weight.contiguous(), bias.contiguous()
-        shape = (height // 2, width // 2) if has_pool else (height, width)
-        outputs = maps.new_empty(clients, images, *shape, channels)
+        outputs = maps.new_empty(clients, images, height // 2, width // 2, channels)
         means, inverses = maps.new_empty(
             2, clients * images, channels, dtype=torch.float32
         ).unbind()
-        grid, settings = _launch(maps, has_relu, has_pool)
+        grid, settings = _launch(maps)
         _normalise[grid](
             maps,
             weight,
@@ -92,7 +79,6 @@ class _Block(torch.autograd.Function):
             **settings,
         )
         ctx.save_for_backward(maps, weight, bias, means, inverses)
-        ctx.has_relu, ctx.has_pool = has_relu, has_pool
         return outputs
 
     @staticmethod
@@ -102,7 +88,7 @@ class _Block(torch.autograd.Function):
         clients, images, height, width, channels = maps.shape
         changes = torch.empty_like(maps)
         products, totals = torch.empty_like(means), torch.empty_like(means)
-        grid, settings = _launch(maps, ctx.has_relu, ctx.has_pool)
+        grid, settings = _launch(maps)
         _pass_back[grid](
             maps,
             gradients[0].contiguous(),
@@ -120,20 +106,16 @@ class _Block(torch.autograd.Function):
             **settings,
         )
         sums = torch.stack((products, totals)).view(2, clients, images, channels).sum(2)
-        return changes, sums[0].to(weight.dtype), sums[1].to(bias.dtype), None, None, None
+        return changes, sums[0].to(weight.dtype), sums[1].to(bias.dtype), None
 
 
-def _launch(
-    maps: Tensor, has_relu: bool, has_pool: bool
-) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(maps: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
     """Return the grid of programs and the settings of a kernel."""
     clients, images, height, width, channels = maps.shape
     quarter = triton.next_power_of_2(((height + 1) // 2) * ((width + 1) // 2))
     block = max(8, min(64, NUMBERS // quarter, triton.next_power_of_2(channels)))
     grid = clients * images, triton.cdiv(channels, block)
     return grid, {
-        "has_relu": has_relu,
-        "has_pool": has_pool,
         "quarter": quarter,
         "block": block,
         "num_warps": 8 if quarter * block >= NUMBERS else 4,
@@ -188,19 +170,10 @@ def _store_squares(numbers, place, width, channels, known, one, two, three, four
 
 
 @triton.jit
-def _load_slopes(
-    above, image, place, pooled, height, width, channels, known, has_pool: tl.constexpr
-):
-    """Return the gradients of the pixels after ReLU."""
-    _, is_bottom, is_right = known
-    if has_pool:
-        above += image * (height // 2) * (width // 2) * channels
-        # Each pixel of a pool has a quarter of its gradient; those beyond the last pool none.
-        share = _load(above, pooled, is_bottom & is_right) * 0.25
-        return share, share, share, share
-    else:  # noqa: RET505 - Triton compiles one of the two
-        above += image * height * width * channels
-        return _load_squares(above, place, width, channels, known)
+def _load_shares(above, image, pooled, height, width, channels, known):
+    """Return the gradients after ReLU: a quarter of the pool's, and 0 beyond the last pool."""
+    above += image * (height // 2) * (width // 2) * channels
+    return _load(above, pooled, known[1] & known[2]) * 0.25
 
 
 @triton.jit
@@ -225,55 +198,30 @@ def _normed(known, pixels, epsilon, one, two, three, four):
 
 
 @triton.jit
-def _rescaled(factor, shift, one, two, three, four, has_relu: tl.constexpr):
-    """Return the normed pixels scaled and shifted, after ReLU."""
-    one, two = one * factor + shift, two * factor + shift
-    three, four = three * factor + shift, four * factor + shift
-    if has_relu:
-        one, two = tl.maximum(one, 0.0), tl.maximum(two, 0.0)
-        three, four = tl.maximum(three, 0.0), tl.maximum(four, 0.0)
-    return one, two, three, four
-
-
-@triton.jit
-def _store_outputs(
-    outputs,
-    image,
-    place,
-    pooled,
-    height,
-    width,
-    channels,
-    known,
-    pixels,
-    has_pool: tl.constexpr,
+def _store_pool(
+    outputs, image, pooled, height, width, channels, known, factor, shift, one, two, three, four
 ):
-    """Store the pixels, or their pool."""
-    one, two, three, four = pixels
-    if has_pool:
-        _, is_bottom, is_right = known
-        into = outputs + image * (height // 2) * (width // 2) * channels + pooled
-        merged = (one + two + three + four) * 0.25
-        tl.store(into, merged.to(outputs.dtype.element_ty), mask=is_bottom & is_right)
-    else:
-        into = outputs + image * height * width * channels
-        _store_squares(into, place, width, channels, known, one, two, three, four)
+    """Store the normed pixels scaled and shifted, after ReLU and the pool."""
+    one = tl.maximum(one * factor + shift, 0.0)
+    two = tl.maximum(two * factor + shift, 0.0)
+    three = tl.maximum(three * factor + shift, 0.0)
+    four = tl.maximum(four * factor + shift, 0.0)
+    merged = (one + two + three + four) * 0.25
+    into = outputs + image * (height // 2) * (width // 2) * channels + pooled
+    tl.store(into, merged.to(outputs.dtype.element_ty), mask=known[1] & known[2])
 
 
 @triton.jit
-def _before_norm(pixels, factor, shift, inverse, normed, slopes, has_relu: tl.constexpr):
+def _before_norm(pixels, factor, shift, inverse, share, one, two, three, four):
     """Return the gradients before the norm, and those of its factor and shift.
 
     The norm leaves neither the mean of a channel nor its size: what would change them is taken
     from the gradient.
     """
-    one, two, three, four = normed
-    up_one, up_two, up_three, up_four = slopes
-    if has_relu:
-        up_one = tl.where(one * factor + shift > 0, up_one, 0.0)
-        up_two = tl.where(two * factor + shift > 0, up_two, 0.0)
-        up_three = tl.where(three * factor + shift > 0, up_three, 0.0)
-        up_four = tl.where(four * factor + shift > 0, up_four, 0.0)
+    up_one = tl.where(one * factor + shift > 0, share, 0.0)
+    up_two = tl.where(two * factor + shift > 0, share, 0.0)
+    up_three = tl.where(three * factor + shift > 0, share, 0.0)
+    up_four = tl.where(four * factor + shift > 0, share, 0.0)
     total = tl.sum(up_one + up_two + up_three + up_four, 0)
     product = tl.sum(up_one * one + up_two * two + up_three * three + up_four * four, 0)
     level, size, scale = total / pixels, product / pixels, factor * inverse
@@ -296,8 +244,6 @@ def _normalise(
     width,
     channels,
     epsilon,
-    has_relu: tl.constexpr,
-    has_pool: tl.constexpr,
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
@@ -314,9 +260,20 @@ def _normalise(
     tl.store(means + own, mean, mask=is_channel)
     tl.store(inverses + own, inverse, mask=is_channel)
     factor, shift = _load(weight, shared, is_channel), _load(bias, shared, is_channel)
-    results = _rescaled(factor, shift, one, two, three, four, has_relu)
-    _store_outputs(
-        outputs, image, place, pooled, height, width, channels, known, results, has_pool
+    _store_pool(
+        outputs,
+        image,
+        pooled,
+        height,
+        width,
+        channels,
+        known,
+        factor,
+        shift,
+        one,
+        two,
+        three,
+        four,
     )
 
 
@@ -335,8 +292,6 @@ def _pass_back(
     height,
     width,
     channels,
-    has_relu: tl.constexpr,
-    has_pool: tl.constexpr,
     quarter: tl.constexpr,
     block: tl.constexpr,
 ):
@@ -350,9 +305,9 @@ def _pass_back(
     one, two, three, four = _load_squares(maps + begin, place, width, channels, known)
     one, two = (one - mean) * inverse, (two - mean) * inverse
     three, four = (three - mean) * inverse, (four - mean) * inverse
-    slopes = _load_slopes(above, image, place, pooled, height, width, channels, known, has_pool)
+    share = _load_shares(above, image, pooled, height, width, channels, known)
     one, two, three, four, product, total = _before_norm(
-        pixels, factor, shift, inverse, (one, two, three, four), slopes, has_relu
+        pixels, factor, shift, inverse, share, one, two, three, four
     )
     tl.store(products + own, product, mask=is_channel)
     tl.store(totals + own, total, mask=is_channel)

@@ -1,9 +1,8 @@
 """Stacked networks of convolutions on a CUDA device: products, and a kernel in Triton."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import final
+from typing import Self, final
 
 import torch
 from jaxtyping import Float, Shaped
@@ -20,21 +19,21 @@ from overheard.learning.engines.triton_support import refuse_kernels
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
 from overheard.learning.loss import per_example_loss
 
+BLOCK = (nn.Conv2d, nn.GroupNorm, nn.ReLU, nn.AvgPool2d)
+"""The layers of a block: convolution, instance norm, ReLU and pool."""
+
 SIDE = 2
 """Pixels per side that a pool merges."""
-
-ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.Tanh)
-"""Layers that change each number on its own."""
 
 
 @final
 class StackedConvolutions(StackedNetworks):
-    """Plain sequences of convolutions, instance norms, pools and linear layers.
+    """Networks of blocks with a convolution, an instance norm, ReLU and a pool each.
 
-    Maps are in channels-last order (clients, images, height, width, channels), convolutions are
-    products of all clients at once, and an instance norm is one kernel with the ReLU and the
-    pool after it. Clipped gradients are computed by `VmappedNetworks`, as all are from the
-    moment when a kernel cannot be compiled.
+    A linear layer follows. Maps are in channels-last order (clients, images, height, width,
+    channels). Convolutions are products of all clients at once, and the rest of a block is one
+    kernel. Clipped gradients are computed by `VmappedNetworks`, as all are from the moment when
+    a kernel cannot be compiled.
 
     Args:
         model: a network for which `supports` is true.
@@ -51,7 +50,11 @@ class StackedConvolutions(StackedNetworks):
         loss: LossName = "cross_entropy",
         precision: Precision = "float32",
     ) -> None:
-        self._steps = _steps_of(model)
+        *layers, _, self._last = model.children()
+        self._blocks = [
+            _Block.of(*layers[first : first + len(BLOCK)])
+            for first in range(0, len(layers), len(BLOCK))
+        ]
         self._smoothing, self._loss = label_smoothing, loss
         self._is_half = precision == "bf16"
         self._fallback = VmappedNetworks(model, label_smoothing, loss)
@@ -59,24 +62,16 @@ class StackedConvolutions(StackedNetworks):
 
     @staticmethod
     def supports(model: nn.Module) -> bool:
-        """Return whether this network is such a sequence, and all of it is trained."""
+        """Return whether this network consists of such blocks, and all of it is trained."""
         layers = list(model.children())
-        if (
-            type(model) is not nn.Sequential
-            or len(layers) < len(model)  # a layer stands at two places
-            or not any(type(layer) is nn.Conv2d for layer in layers)
-            or not all(one.requires_grad for one in model.parameters())
-        ):
-            return False
-        kinds = [type(layer) for layer in layers]
-        if kinds.count(nn.Flatten) != 1:
-            return False
-        end = kinds.index(nn.Flatten)
-        return all(_is_for_maps(layer) for layer in layers[:end]) and all(
-            _is_plain_flatten(layers[end])
-            if layer is layers[end]
-            else type(layer) in (nn.Linear, *ACTIVATIONS)
-            for layer in layers[end:]
+        blocks = (len(layers) - 2) // len(BLOCK)
+        return (
+            type(model) is nn.Sequential
+            and len(layers) == len(model)  # or a layer stands at two places
+            and blocks > 0
+            and [type(one) for one in layers] == [*BLOCK * blocks, nn.Flatten, nn.Linear]
+            and all(map(_is_plain, layers))
+            and all(one.requires_grad for one in model.parameters())
         )
 
     def logits(
@@ -88,8 +83,15 @@ class StackedConvolutions(StackedNetworks):
         kind = parameters[0].dtype
         is_half = self._is_half and kind == torch.float32
         numbers = inputs.permute(0, 1, 3, 4, 2).to(torch.bfloat16 if is_half else kind)
-        for step in self._steps:
-            numbers = step.run(numbers, parameters)
+        remaining = iter(parameters)
+        for block in self._blocks:
+            numbers = block.run(numbers, [next(remaining) for _ in range(block.parameters)])
+        numbers = numbers.permute(0, 1, 4, 2, 3).flatten(2)
+        weight, *bias = (one.to(numbers.dtype) for one in remaining)
+        if bias:
+            numbers = torch.baddbmm(bias[0].unsqueeze(1), numbers, weight.transpose(1, 2))
+        else:
+            numbers = torch.bmm(numbers, weight.transpose(1, 2))
         return numbers.to(kind)
 
     def write_gradients(
@@ -133,13 +135,12 @@ class StackedConvolutions(StackedNetworks):
         return losses.detach()
 
 
-def _is_for_maps(layer: nn.Module) -> bool:
-    """Return whether this layer can stand before the flattening."""
+def _is_plain(layer: nn.Module) -> bool:
+    """Return whether a layer has the settings that a block computes."""
     match layer:
         case nn.Conv2d():
             return (
-                type(layer) is nn.Conv2d
-                and layer.stride == (1, 1)
+                layer.stride == (1, 1)
                 and layer.dilation == (1, 1)
                 and layer.groups == 1
                 and layer.padding_mode == "zeros"
@@ -151,152 +152,55 @@ def _is_for_maps(layer: nn.Module) -> bool:
                 )
             )
         case nn.GroupNorm():
-            return (
-                type(layer) is nn.GroupNorm
-                and layer.affine
-                and layer.num_groups == layer.num_channels
-            )
-        case nn.MaxPool2d():
-            return (
-                type(layer) is nn.MaxPool2d
-                and _merges_four(layer)
-                and layer.dilation in (1, (1, 1))
-                and not layer.return_indices
-            )
+            return layer.affine and layer.num_groups == layer.num_channels
         case nn.AvgPool2d():
             return (
-                type(layer) is nn.AvgPool2d
-                and _merges_four(layer)
+                layer.kernel_size in (SIDE, (SIDE, SIDE))
+                and layer.stride in (SIDE, (SIDE, SIDE))
+                and layer.padding in (0, (0, 0))
                 and layer.divisor_override is None
+                and not layer.ceil_mode
             )
+        case nn.Flatten():
+            return (layer.start_dim, layer.end_dim) == (1, -1)
         case _:
-            return type(layer) in ACTIVATIONS
-
-
-def _merges_four(layer: nn.MaxPool2d | nn.AvgPool2d) -> bool:
-    pair = (SIDE, SIDE)
-    return (
-        layer.kernel_size in (SIDE, pair)
-        and layer.stride in (SIDE, pair)
-        and layer.padding in (0, (0, 0))
-        and not layer.ceil_mode
-    )
-
-
-def _is_plain_flatten(layer: nn.Module) -> bool:
-    return isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1)
-
-
-def _steps_of(model: nn.Module) -> "list[_Step]":
-    """Return the layers in order; a ReLU and a pool are steps of the instance norm before."""
-    steps: list[_Step] = []
-    layers, index = list(model.children()), 0
-    while layers:
-        layer = layers.pop(0)
-        match layer:
-            case nn.Conv2d():
-                padding = int(layer.padding[0]), int(layer.padding[1])
-                steps.append(_Convolution(index, layer.bias is not None, padding))
-            case nn.GroupNorm():
-                has_relu = bool(layers) and isinstance(layers[0], nn.ReLU)
-                del layers[: int(has_relu)]
-                has_pool = bool(layers) and isinstance(layers[0], nn.AvgPool2d)
-                del layers[: int(has_pool)]
-                steps.append(_Norm(index, layer.eps, has_relu, has_pool))
-            case nn.Linear():
-                steps.append(_Linear(index, layer.bias is not None))
-            case nn.MaxPool2d():
-                steps.append(_Other(_pooling(functional.max_pool2d)))
-            case nn.AvgPool2d():
-                steps.append(_Other(_pooling(functional.avg_pool2d)))
-            case nn.Flatten():
-                steps.append(_Other(_flatten))
-            case nn.LeakyReLU():
-                slope = layer.negative_slope
-                steps.append(_Other(partial(functional.leaky_relu, negative_slope=slope)))
-            case nn.Tanh():
-                steps.append(_Other(torch.tanh))
-            case _:
-                steps.append(_Other(functional.relu))
-        index += len(list(layer.parameters()))
-    return steps
+            return True
 
 
 @dataclass(frozen=True, slots=True)
-class _Convolution:
-    """A convolution.
+class _Block:
+    """A block of a network.
 
     Args:
-        index: index of its kernels among the parameters.
-        has_bias: whether a bias follows them.
+        has_bias: whether the convolution has a bias.
         padding: zeros on each side, of the height and of the width.
+        epsilon: of the norm.
 
     """
 
-    index: int
     has_bias: bool
     padding: tuple[int, int]
-
-    def run(self, maps: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        bias = parameters[self.index + 1] if self.has_bias else None
-        return convolve(maps, parameters[self.index], bias, self.padding)
-
-
-@dataclass(frozen=True, slots=True)
-class _Norm:
-    """An instance norm, and whether ReLU and an average pool follow."""
-
-    index: int
     epsilon: float
-    has_relu: bool
-    has_pool: bool
+
+    @classmethod
+    def of(cls, convolution: nn.Module, norm: nn.Module, *others: nn.Module) -> Self:
+        """Return the block of these layers."""
+        assert isinstance(convolution, nn.Conv2d)
+        assert isinstance(norm, nn.GroupNorm)
+        padding = int(convolution.padding[0]), int(convolution.padding[1])
+        return cls(convolution.bias is not None, padding, norm.eps)
+
+    @property
+    def parameters(self) -> int:
+        """The number of its parameters."""
+        return 3 + self.has_bias
 
     def run(self, maps: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        weight, bias = parameters[self.index : self.index + 2]
+        """Return the maps after the pool."""
+        kernels, *bias, weight, shift = parameters
+        maps = convolve(maps, kernels, bias[0] if bias else None, self.padding)
         run = normalise_and_pool if can_run_on(maps) else normalise_by_torch
-        return run(maps, weight, bias, self.epsilon, self.has_relu, self.has_pool)
-
-
-@dataclass(frozen=True, slots=True)
-class _Linear:
-    """A linear layer."""
-
-    index: int
-    has_bias: bool
-
-    def run(self, numbers: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        weight = parameters[self.index].to(numbers.dtype).transpose(1, 2)
-        if not self.has_bias:
-            return torch.bmm(numbers, weight)
-        bias = parameters[self.index + 1].to(numbers.dtype).unsqueeze(1)
-        return torch.baddbmm(bias, numbers, weight)
-
-
-@dataclass(frozen=True, slots=True)
-class _Other:
-    """A step without parameters."""
-
-    function: Callable[[Tensor], Tensor]
-
-    def run(self, numbers: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        return self.function(numbers)
-
-
-_Step = _Convolution | _Norm | _Linear | _Other
-
-
-def _pooling(pool: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return a pool of maps in channels-last order."""
-
-    def run(maps: Tensor) -> Tensor:
-        pooled = pool(maps.flatten(0, 1).permute(0, 3, 1, 2), SIDE).permute(0, 2, 3, 1)
-        return pooled.reshape(*maps.shape[:2], *pooled.shape[1:])
-
-    return run
-
-
-def _flatten(maps: Tensor) -> Tensor:
-    return maps.permute(0, 1, 4, 2, 3).flatten(2)
+        return run(maps, weight, shift, self.epsilon)
 
 
 def normalise_by_torch(
@@ -304,15 +208,13 @@ def normalise_by_torch(
     weight: Float[Tensor, "clients channels"],
     bias: Float[Tensor, "clients channels"],
     epsilon: float,
-    has_relu: bool,
-    has_pool: bool,
 ) -> Float[Tensor, "clients images out_height out_width channels"]:
     """Return what `normalise_and_pool` returns, by torch's own operations."""
     kind = maps.dtype
     numbers = maps.float() if kind == torch.bfloat16 else maps
     variance, mean = torch.var_mean(numbers, (2, 3), correction=0, keepdim=True)
     scale = (variance + epsilon).rsqrt() * weight[:, None, None, None]
-    numbers = (numbers - mean) * scale + bias[:, None, None, None]
-    numbers = functional.relu(numbers) if has_relu else numbers
-    numbers = _pooling(functional.avg_pool2d)(numbers) if has_pool else numbers
-    return numbers.to(kind)
+    numbers = functional.relu((numbers - mean) * scale + bias[:, None, None, None])
+    images = numbers.flatten(0, 1).permute(0, 3, 1, 2)
+    pooled = functional.avg_pool2d(images, SIDE).permute(0, 2, 3, 1)
+    return pooled.reshape(*maps.shape[:2], *pooled.shape[1:]).to(kind)
