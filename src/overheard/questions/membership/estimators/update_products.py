@@ -173,15 +173,14 @@ def _round_products(
     )
     parameters, bytes_each = updates.shape[1], updates.shape[1] * updates.element_size()
     size = shadow_size(view, knowledge, include_candidates=True)
+    records, epochs = candidate_records(knowledge), knowledge.recipe.epochs
     if trainings is None:
-        records = len(candidate_records(knowledge))
-        trainings = default_trainings(records, size, knowledge.recipe.epochs, parameters)
+        trainings = default_trainings(len(records), size, epochs, parameters)
     models = min(models, max(MIN_SHADOWS, MAX_SHADOW_BYTES // bytes_each))
-    trained = models + trainings * len(candidate_records(knowledge))
     settings = with_settled_device(
         knowledge,
-        candidate_records(knowledge).inputs,
-        trained,
+        records.inputs,
+        models + trainings * len(records),
         size,
         are_jobs=False,
         part="shadow models",
