@@ -1,7 +1,8 @@
 """Estimates follow from short measurements of the parts of an audit."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from math import prod
 from typing import ClassVar
 
@@ -343,6 +344,10 @@ def test_an_estimate_says_what_a_gpu_trains_in_how_much_time() -> None:
     text = "\n".join(gpu.lines())
     assert "expecting 100 to 100 examples, training on the GPU" in text
     assert "Everything else runs on the CPU, where it takes less time." in text
+    for cost in (without, gpu):  # `overheard plan check --json` prints it
+        told = json.loads(json.dumps(asdict(cost)))
+        assert len(told["attacks_on_gpu"]) == len(cost.attacks_on_gpu)
+    assert not without.attacks_on_gpu
 
 
 def test_what_a_gpu_might_train_is_collected_while_an_attack_is_measured(

@@ -65,7 +65,7 @@ class CostEstimate:
     disk_bytes: float
     unmeasured: tuple[str, ...]
     is_trained_on_gpu: bool = False
-    attacks_on_gpu: frozenset[str] = frozenset()
+    attacks_on_gpu: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Return the estimate in lines of plain text."""
@@ -157,7 +157,7 @@ class MeasuredAudit:
             _disk_bytes(self.planned),
             self.unmeasured,
             bool(of_round),
-            frozenset(on_gpu),
+            tuple(sorted(on_gpu)),
         )
 
     def _on_gpu(self, works: Iterable[TrainingWork]) -> list[TrainingWork]:
