@@ -324,5 +324,13 @@ def test_other_networks_are_not_supported():
         (convolution, *end[:3], nn.Conv2d(2, 2, 3), nn.GroupNorm(2, 2), *end[1:]),
     ):
         assert not StackedConvolutions.supports(nn.Sequential(*layers))
+    hooked = nn.Sequential(convolution, *end)
+    hooked.register_forward_hook(lambda network, given, logits: -logits)
+    assert not StackedConvolutions.supports(hooked)
+    first, second = nn.Conv2d(2, 2, 3), nn.Conv2d(2, 2, 3)
+    block = (second, nn.GroupNorm(2, 2), nn.ReLU(), nn.AvgPool2d(2))
+    assert StackedConvolutions.supports(nn.Sequential(first, *end[:3], *block, *end[3:]))
+    second.weight = first.weight
+    assert not StackedConvolutions.supports(nn.Sequential(first, *end[:3], *block, *end[3:]))
     for build in (DecafConv2().build, LdiaConv().build, ShiftConv().build):
         assert not StackedConvolutions.supports(build(Task((1, 16, 16), ("a", "b"))))

@@ -71,6 +71,8 @@ class StackedConvolutions(StackedNetworks):
             and blocks > 0
             and [type(one) for one in layers] == [*BLOCK * blocks, nn.Flatten, nn.Linear]
             and all(map(_is_plain, layers))
+            and not any(map(_has_hooks, model.modules()))  # they may change what it computes
+            and _has_usual_parameters(model, layers)
             and all(one.requires_grad for one in model.parameters())
         )
 
@@ -133,6 +135,16 @@ class StackedConvolutions(StackedNetworks):
         for gradient, value in zip(gradients, values, strict=True):
             gradient.copy_(value)
         return losses.detach()
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def _has_usual_parameters(model: nn.Module, layers: Sequence[nn.Module]) -> bool:
+    """Return whether each layer has weight and bias alone, and shares them with no other."""
+    names = [name for layer in layers for name, _ in layer.named_parameters()]
+    return {*names} <= {"weight", "bias"} and len(names) == len(list(model.parameters()))
 
 
 def _is_plain(layer: nn.Module) -> bool:
