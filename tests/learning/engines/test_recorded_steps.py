@@ -54,11 +54,12 @@ def test_steps_of_a_shape_that_is_worth_it_are_repeated() -> None:
     assert steps.shapes() == []
 
 
+@pytest.mark.parametrize("fall", [1.01, torch.nan, torch.inf])
 def test_a_repeated_step_with_another_result_is_not_used(
-    monkeypatch: pytest.MonkeyPatch,
+    fall: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     descent, steps = Descent(), RecordedSteps()
-    wrong = PretendedGraph(lambda: descent.weight.sub_(1.01))
+    wrong = PretendedGraph(lambda: descent.weight.sub_(fall))
     monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: wrong)
     with pytest.warns(UserWarning, match="another result") as told:
         take_three(steps, descent.step, descent)
