@@ -117,6 +117,28 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
     assert ended == [(0, 3)]
 
 
+class FailedGraph:
+    def capture_end(self) -> None:
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_failed_recording_takes_no_more_memory_from_its_pool(
+    older: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer_name, older_name = recorded_steps._ENDS_OF_POOL
+    ended = list[object]()
+    monkeypatch.delattr(torch._C, newer_name, raising=False)
+    name = older_name if older else newer_name
+    monkeypatch.setattr(torch._C, name, lambda *given: ended.append(given), raising=False)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(recorded_steps, "_FAILED", [])
+    recorded_steps.end_failed_recording(FailedGraph(), (0, 3))
+    assert ended == [(1, (0, 3))]
+    recorded_steps.end_failed_recording(FailedGraph(), None)
+    assert len(ended) == 1
+
+
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), RuntimeError("wrong")])
 def test_other_errors_are_raised(error: RuntimeError) -> None:
     def fails() -> None:

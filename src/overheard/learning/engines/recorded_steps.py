@@ -18,6 +18,9 @@ EPSILONS = 8
 """By how many roundings a weight may differ besides, as a small change is rounded with it."""
 
 
+_ENDS_OF_POOL = ("_cuda_endAllocateToPool", "_cuda_endAllocateCurrentStreamToPool")
+"""The function of torch that takes no more memory from a pool: since torch 2.8, and before."""
+
 _FAILED = list[torch.cuda.CUDAGraph]()
 """Graphs whose recording failed; torch may still refer to them."""
 
@@ -158,9 +161,11 @@ def end_failed_recording(
     except RuntimeError:
         # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
         _FAILED.append(graph)
-        if pool is not None:
+        found = (getattr(torch._C, name, None) for name in _ENDS_OF_POOL)
+        end = next((one for one in found if one is not None), None)
+        if pool is not None and end is not None:
             with suppress(RuntimeError):
-                torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), pool)
+                end(torch.cuda.current_device(), pool)
 
 
 @contextmanager
