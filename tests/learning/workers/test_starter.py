@@ -36,6 +36,7 @@ class Described(Job):
             "threads": torch.get_num_threads(),
             "takes Ctrl-C": signal.SIGINT not in blocked,
             "keeps memory": "MALLOC_TRIM_THRESHOLD_" in os.environ,
+            "sees a GPU": os.environ.get("CUDA_VISIBLE_DEVICES") != "",
             "shares memory": gc.get_freeze_count() > 10_000,
             "draws": "overheard.drawing.svg" in sys.modules,
             "gates": "overheard.gate.sarif" in sys.modules,
@@ -55,6 +56,8 @@ def test_a_worker_is_forked_in_a_process_group_of_its_own_without_ctrl_c() -> No
     assert facts["group"] == facts["process"]
     assert (facts["threads"], facts["takes Ctrl-C"], facts["keeps memory"]) == (1, 0, 1)
     assert facts["shares memory"]
+    assert not facts["sees a GPU"]
+    assert "CUDA_VISIBLE_DEVICES" not in starter.ENVIRONMENT  # this process has it meanwhile
     assert not set(starter.ENVIRONMENT) & set(os.environ) - {
         "CUDA_VISIBLE_DEVICES",
         "OMP_NUM_THREADS",

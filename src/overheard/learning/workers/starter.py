@@ -26,16 +26,14 @@ else:
     from multiprocessing.context import SpawnProcess as StartedProcess
 
 ENVIRONMENT = {
-    "CUDA_VISIBLE_DEVICES": "",
     "OMP_NUM_THREADS": "1",
     "PYTHONSAFEPATH": "1",
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
 }
-"""One thread per worker, and no GPU, which the main process uses. No module is imported from
-the current folder, which may hold files of a stranger, unless this process does so too. The
-allocator keeps freed memory, since the next step needs the same amount (otherwise zeroing new
-pages takes a sixth of a worker's time)."""
+"""One thread per worker. No module is imported from the current folder, which may hold files of
+a stranger, unless this process does so too. The allocator keeps freed memory, since the next
+step needs the same amount (otherwise zeroing new pages takes a sixth of a worker's time)."""
 
 NEEDED = "overheard.learning.workers.worker"
 """Module that every worker needs; it imports torch."""

@@ -166,6 +166,9 @@ def prepare_worker(cores: "SimpleQueue[int]") -> None:
     # In a process group of its own, so that signals to the caller's group do not reach it.
     os.setpgid(0, 0)
     torch.set_num_threads(1)
+    # Not in the environment that workers start in: the main process has that for a while, and
+    # would find no GPU from then on, if it asked for one meanwhile.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     become_worker()
     Thread(target=_end_with_parent, daemon=True).start()
 
