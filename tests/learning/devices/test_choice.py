@@ -210,6 +210,7 @@ def test_a_sentence_says_what_a_gpu_computed(
     gpu: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "available_cores", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     forget_parts()
     settle_device("auto", lambda: work(10), "clients of the federation")
     assert sentence_on_devices() == (
@@ -222,5 +223,10 @@ def test_a_sentence_says_what_a_gpu_computed(
         "the CPU."
     )
     forget_parts()
-    monkeypatch.setattr(choice, "may_have_gpu", lambda: False)
+    use_host(Host(4, is_measured=True, machine=None))
+    assert sentence_on_devices() == (
+        "Computed on 4 cores of the CPU: the GPU could not be measured."
+    )
+    # The file of a driver alone, as in WSL, is no GPU.
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert sentence_on_devices() is None

@@ -134,10 +134,12 @@ def forget_parts() -> None:
 
 def sentence_on_devices() -> str | None:
     """Return what was trained on which device since `forget_parts`; None without a GPU."""
-    if not may_have_gpu():
+    if not has_gpu():
         return None
-    cores = available_cores()
+    cores, host = available_cores(), current_host()
     on_cores = f"on {cores} core{'s' if cores > 1 else ''} of the CPU"
+    if not _ON_GPU and host.is_measured and host.machine is None:
+        return f"Computed {on_cores}: the GPU could not be measured."
     if not _ON_GPU:
         return f"Computed {on_cores}: the GPU would have saved no time."
     *others, last = _ON_GPU
