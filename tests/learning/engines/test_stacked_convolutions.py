@@ -262,7 +262,7 @@ def test_a_kernel_that_cannot_be_compiled_is_replaced_with_one_warning(monkeypat
         raise OutOfResources(300_000, 232_448, "shared memory")
 
     monkeypatch.setattr(stacked_convolutions, "normalise_and_pool", fail)
-    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    monkeypatch.setattr(triton_support, "_refused", set[str]())
     model = NETWORKS["conv_net"][0]()
     stacked, vmapped = (build(model) for build in NETWORK_KINDS)
     with pytest.warns(RuntimeWarning, match="OutOfResources") as warned:
@@ -278,7 +278,7 @@ def test_kernels_are_refused_with_a_reason_unless_they_agree_with_torch(monkeypa
     device = torch.device("cpu")
     check = kernels_agree.__wrapped__
     monkeypatch.setattr(kernel_check, "SIDE", 7)
-    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    monkeypatch.setattr(triton_support, "_refused", set[str]())
     assert check(device)
 
     def pool_wrongly(*given):
@@ -292,7 +292,7 @@ def test_kernels_are_refused_with_a_reason_unless_they_agree_with_torch(monkeypa
         raise RuntimeError("no kernel image is available\nfor this device")
 
     monkeypatch.setattr(stacked_convolutions, "normalise_and_pool", fail)
-    monkeypatch.setattr(triton_support, "_refused", set[torch.device]())
+    monkeypatch.setattr(triton_support, "_refused", set[str]())
     with pytest.warns(RuntimeWarning, match=r"RuntimeError: no kernel image is available\)"):
         assert not check(device)
 

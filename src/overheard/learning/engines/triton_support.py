@@ -1,6 +1,5 @@
 """Whether kernels that are written in Triton run on a device."""
 
-import subprocess
 import warnings
 from functools import cache
 from importlib.util import find_spec
@@ -10,8 +9,8 @@ import torch
 LEAST_CAPABILITY = (8, 0)
 """The first devices for which the kernels are compiled in tests."""
 
-_refused = set[torch.device]()
-"""Devices on which a kernel has failed in this process."""
+_refused = set[str]()
+"""Kinds of devices on which a kernel has failed in this process."""
 
 
 def runs_triton(device: torch.device) -> bool:
@@ -19,13 +18,13 @@ def runs_triton(device: torch.device) -> bool:
 
     It comes with torch for CUDA on Linux. When it is first used, it compiles a file in C.
     """
-    return device.type == "cuda" and device not in _refused and _compiles(device)
+    return device.type == "cuda" and device.type not in _refused and _compiles(device)
 
 
 def refuse_kernels(device: torch.device, reason: str) -> None:
     """Use no kernel on this device from now on, and say why, once in a process."""
-    if device not in _refused:
-        _refused.add(device)
+    if device.type not in _refused:  # "cuda" and "cuda:0" are one
+        _refused.add(device.type)
         warnings.warn(
             f"the kernels for convolutions do not work on {device} ({reason}): torch's own "
             "operations compute in their place, which changes results by rounding alone but "
@@ -41,10 +40,12 @@ def _compiles(device: torch.device) -> bool:
         return False
     if torch.cuda.get_device_capability(device) < LEAST_CAPABILITY:
         return False
-    import triton
-
     try:
+        import triton
+        import triton.errors
+
         triton.runtime.driver.active.get_current_target()
-    except (RuntimeError, OSError, subprocess.CalledProcessError):
-        return False  # There is no C compiler, or no header of Python.
+    # There is no C compiler, no header of Python, or another Triton; each has its own error.
+    except Exception:
+        return False
     return True
