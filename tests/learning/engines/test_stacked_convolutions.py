@@ -110,6 +110,14 @@ def test_kernels_normalise_and_pool_as_torch_does(height, width, channels):
         torch.testing.assert_close(one, other.float(), rtol=1e-4, atol=1e-5)
 
 
+def test_a_channel_that_diverges_is_not_hidden():
+    maps, ones = _drawn(1, 2, 4, 4, 8), torch.ones(1, 8)
+    maps[0, 1, 0, 0, 3] = torch.nan
+    outputs = instance_norm_kernels.normalise_and_pool(maps, ones, ones, 1e-5)
+    assert outputs[0, 1, ..., 3].isnan().all()
+    assert outputs.isnan().sum() == 4
+
+
 @pytest.mark.nightly
 def test_kernels_compile_for_gpus_and_fit_into_their_registers(tmp_path):
     done = subprocess.run(

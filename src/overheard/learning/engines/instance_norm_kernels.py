@@ -198,14 +198,20 @@ def _normed(known, pixels, epsilon, one, two, three, four):
 
 
 @triton.jit
+def _above_zero(numbers):
+    # The larger of a number and 0 would hide what is no number, as where training diverges.
+    return tl.where(numbers < 0, 0.0, numbers)
+
+
+@triton.jit
 def _store_pool(
     outputs, image, pooled, height, width, channels, known, factor, shift, one, two, three, four
 ):
     """Store the normed pixels scaled and shifted, after ReLU and the pool."""
-    one = tl.maximum(one * factor + shift, 0.0)
-    two = tl.maximum(two * factor + shift, 0.0)
-    three = tl.maximum(three * factor + shift, 0.0)
-    four = tl.maximum(four * factor + shift, 0.0)
+    one = _above_zero(one * factor + shift)
+    two = _above_zero(two * factor + shift)
+    three = _above_zero(three * factor + shift)
+    four = _above_zero(four * factor + shift)
     merged = (one + two + three + four) * 0.25
     into = outputs + image * (height // 2) * (width // 2) * channels + pooled
     tl.store(into, merged.to(outputs.dtype.element_ty), mask=known[1] & known[2])
