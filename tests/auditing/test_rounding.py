@@ -66,13 +66,15 @@ def test_nothing_is_measured_without_a_gpu() -> None:
     assert on_any_device(rounded("bf16")) is None
 
 
-def test_findings_have_the_measured_change(
+def test_the_description_of_an_audit_has_the_measured_change(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     effect = RoundingEffect("tf32", 1, 0.01, 2.0)
     monkeypatch.setattr("overheard.auditing.run.measure_rounding", lambda _: effect)
-    found = audit_here(rounded("tf32"), tmp_path)
-    assert "in tf32 on a GPU" in found.subject
-    assert found.subject.endswith(
+    # No run is trained, as only the subject is looked at.
+    monkeypatch.setattr("overheard.auditing.run.judge", lambda subject, runs: subject)
+    subject: Any = audit_here(rounded("tf32"), tmp_path)
+    assert "in tf32 on a GPU" in subject.description
+    assert subject.description.endswith(
         "of one client by 0.01 of their size, at 2 times the speed of float32"
     )
