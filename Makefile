@@ -146,7 +146,7 @@ bench: install ## measure speed and memory; needs an idle machine
 bench-check: install ## compare the ratios of speed with those that bench kept; a few minutes
 	$(BIN)/python benchmarks --check
 
-gpu-check: install ## on a machine with a GPU: equality with the CPU, goals, audits; four minutes
+gpu-check: install ## on a machine with a GPU: equality with the CPU, goals, audits
 	$(BIN)/python benchmarks/gpu
 
 clean: ## remove what make created
