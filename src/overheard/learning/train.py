@@ -28,7 +28,7 @@ from overheard.learning.architecture import (
 from overheard.learning.devices.choice import settle_device
 from overheard.learning.devices.training_work import GpuEngine, TrainingWork, count_step
 from overheard.learning.engines.batch_schedule import GroupedClient
-from overheard.learning.engines.sequential import train_sequentially
+from overheard.learning.engines.sequential import train_left_sequentially, train_sequentially
 from overheard.learning.engines.side_by_side import (
     can_train_side_by_side,
     train_side_by_side,
@@ -183,9 +183,7 @@ def train_groups(
         stacked = train_in_chunks(StackedTrainer(model, recipe, round, target), clients, size)
         if target.type == "cpu" or engine == "stacked":
             return stacked
-        return _train_stacked_or(
-            stacked, lambda: _train_groups_in_turn(train_sequentially, jobs, groups)
-        )
+        return _train_stacked_or_in_sequence(stacked, jobs, groups)
     if engine == "processes" and target.type != "cpu":
         raise PlanError(
             f"engine: 'processes' computes on the CPU, but the device is {target}; choose the "
@@ -387,12 +385,17 @@ def _train_groups_in_turn(
         yield from train_group(job, group.clients)
 
 
-def _train_stacked_or(
-    stacked: Iterator[ClientResult], train_in_sequence: Callable[[], Iterator[ClientResult]]
+def _train_stacked_or_in_sequence(
+    stacked: Iterator[ClientResult],
+    jobs: Sequence[TrainingJob],
+    groups: Sequence[TrainingGroup],
 ) -> Iterator[ClientResult]:
-    """Train stacked, or in sequence if a GPU cannot compute the first stack."""
+    """Train stacked; from the first stack that a GPU cannot compute, in sequence."""
+    done = 0
     try:
-        first = next(stacked, None)
+        for result in stacked:
+            yield result
+            done += 1
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
@@ -401,11 +404,7 @@ def _train_stacked_or(
             f"clients train one by one, as they cannot be stacked on this GPU: {reason}",
             stacklevel=2,
         )
-        yield from train_in_sequence()
-        return
-    if first is not None:
-        yield first
-        yield from stacked
+        yield from train_left_sequentially(jobs, groups, done)
 
 
 def _gains_from_stacking(model: nn.Module, device: torch.device) -> bool:

@@ -103,7 +103,7 @@ def unwanted(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("trained in sequence")
 
-    monkeypatch.setattr(side_by_side, "train_sequentially", refuse)
+    monkeypatch.setattr(sequential, "train_sequentially", refuse)
 
 
 NETWORKS: dict[str, tuple[BuildModel, Task]] = {

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from overheard.core.defense import BuildModel
@@ -215,5 +216,19 @@ def test_clients_train_in_sequence_if_a_gpu_cannot_compute_a_stack(build: BuildM
             there = list(train(device=device))
         with pytest.raises(RuntimeError, match="no kernel"):
             list(train(device=device, engine="stacked"))
-    for one, other in zip(there, train(engine="sequential"), strict=True):
-        assert largest_difference(one.delta, other.delta) < 1e-12
+    steps, run = CLIENTS[0].steps_in(RECIPES["sgd"]), kind.write_gradients
+
+    def fail_later(*given: Any) -> Tensor:
+        if write.call_count > steps:
+            raise RuntimeError("no kernel")
+        return run(*given)
+
+    later = patch.object(kind, "write_gradients", autospec=True, side_effect=fail_later)
+    with pretended_device() as device, later as write:
+        with pytest.warns(UserWarning, match="one by one.*no kernel$"):
+            from_second = list(train(device=device, chunk=1))
+        assert write.call_count == steps + 1
+    for found in (there, from_second):
+        for one, other in zip(found, train(engine="sequential"), strict=True):
+            assert one.client is other.client
+            assert largest_difference(one.delta, other.delta) < 1e-12

@@ -39,7 +39,7 @@ from overheard.learning.sent_tensors import (
     trainable_parameters,
 )
 from overheard.learning.threads import single_thread
-from overheard.learning.training_job import ClientResult, ClientTask, TrainingJob
+from overheard.learning.training_job import ClientResult, ClientTask, TrainingGroup, TrainingJob
 
 
 def can_be_sparse(module: nn.Module) -> bool:
@@ -115,6 +115,16 @@ def train_sequentially(
         except torch.OutOfMemoryError as error:
             raise full_memory(client.name) from error
         yield result
+
+
+def train_left_sequentially(
+    jobs: Sequence[TrainingJob], groups: Sequence[TrainingGroup], done: int
+) -> Iterator[ClientResult]:
+    """Train the clients of all groups but the first `done` one after the other."""
+    for job, group in zip(jobs, groups, strict=True):
+        if left := group.clients[done:]:
+            yield from train_sequentially(job, left)
+        done = max(0, done - len(group.clients))
 
 
 @final

@@ -27,7 +27,7 @@ from overheard.learning.engines.lanes import (
     no_waiting,
 )
 from overheard.learning.engines.recorded_steps import are_equal
-from overheard.learning.engines.sequential import check_start_weights, train_sequentially
+from overheard.learning.engines.sequential import check_start_weights, train_left_sequentially
 from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.initialization import fresh_model
 from overheard.learning.memory import MEMORY_SHARE, free_bytes
@@ -113,10 +113,7 @@ def train_side_by_side(
                 f"but may take longer: {first_line(error)}",
                 stacklevel=2,
             )
-    for job, group in zip(jobs, groups, strict=True):
-        if left := group.clients[done:]:
-            yield from train_sequentially(job, left)
-        done = max(0, done - len(group.clients))
+    yield from train_left_sequentially(jobs, groups, done)
 
 
 def _train_in_lanes(
