@@ -73,7 +73,11 @@ def test_what_audits_need_is_a_part_of_the_lock():
 
 
 def test_no_library_of_one_kind_of_machine_is_in_the_lock():
-    assert not [one for one in entries("all") if one.startswith(("nvidia-", "triton"))]
+    """Triton is there for tests, which interpret its kernels, and on the machines that it has."""
+    kinds = [one for one in entries("all") if one.startswith(("nvidia-", "triton"))]
+    assert [one.partition("==")[0] for one in kinds] == ["triton"]
+    assert "platform_machine == 'x86_64' and sys_platform == 'linux'" in kinds[0]
+    assert not [one for one in entries("audit") if one.startswith("triton")]
 
 
 SOURCE = Path(overheard.__file__).parent
@@ -92,7 +96,7 @@ MODULES = {
 }
 """The module of each package whose name is another."""
 
-INSTALLED_WITH = {"pydantic_core": "pydantic"}
+INSTALLED_WITH = {"pydantic_core": "pydantic", "triton": "torch"}
 """Modules of packages that another one installs in the version that it needs."""
 
 HELD_BACK = {"click"}

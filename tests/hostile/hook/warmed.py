@@ -18,8 +18,9 @@ from typing import Any
 
 import sitecustomize
 
-OF_FRAMEWORKS = ("flower", "nvflare", "ray", "mlflow")
-"""Parts of names of modules that import another framework, which takes seconds."""
+OF_FRAMEWORKS = ("flower", "nvflare", "ray", "mlflow", "kernel", "stacked_convolutions")
+"""Parts of names of modules that import another framework, which takes seconds, or Triton,
+which is not on every machine."""
 
 
 def import_all() -> None:
