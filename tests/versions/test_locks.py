@@ -73,7 +73,7 @@ def test_what_audits_need_is_a_part_of_the_lock():
 
 
 def test_no_library_of_one_kind_of_machine_is_in_the_lock():
-    """Triton is there for tests, which interpret its kernels, and on the machines that it has."""
+    """Triton is there for tests that interpret kernels, on machines for which it is made."""
     kinds = [one for one in entries("all") if one.startswith(("nvidia-", "triton"))]
     assert [one.partition("==")[0] for one in kinds] == ["triton"]
     assert "platform_machine == 'x86_64' and sys_platform == 'linux'" in kinds[0]
