@@ -18,7 +18,7 @@ ANY_PLUGIN = "def __getattr__(name: str) -> typing.Any: ...\n"
 
 def full_stub(package: Path) -> str:
     """Return the stub of public names with an import of each plugin's class."""
-    find_classes = run_path(str(package / "plans" / "plugin_discovery.py"))["plugin_classes"]
+    find_classes = run_path(str(package / "core" / "plugin_discovery.py"))["plugin_classes"]
     imports = [
         f"from .{module} import {name} as {name}\n"
         for name, module in find_classes(package).items()

@@ -61,7 +61,7 @@ READERS = {
     "report.question_files": {"read_text", "tomllib.loads"},
     "report.terms": {"tomllib.loads"},
     # Source code that is installed, and files of the system.
-    "plans.plugin_discovery": {"read_text", "parse"},
+    "core.plugin_discovery": {"read_text", "parse"},
     "core.plugin_registry": {"read_text"},
     "plans.source_code": {"read_bytes", "parse"},
     "simulation.cluster.ray_executor": {"read_bytes"},

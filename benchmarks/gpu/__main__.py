@@ -1,7 +1,7 @@
 """Check on a machine with a GPU what docs/performance.md says of it: `make gpu-check`.
 
 It compares the updates of every model with those of the CPU, measures the goals for cohorts
-beside two rivals in the same run, and whole audits beside the processor's cores. It writes a JSON
+beside two rivals in the same run, and whole audits beside the cores. It writes a JSON
 file, and fails where a goal or an equality is missed.
 
 python benchmarks/gpu                       all sections; results go to benchmarks/gpu.json

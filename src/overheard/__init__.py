@@ -18,7 +18,7 @@ _load, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 @functools.cache
 def _plugin_classes() -> dict[str, str]:
     """Return the module of each plugin's class."""
-    from overheard.plans.plugin_discovery import plugin_classes
+    from overheard.core.plugin_discovery import plugin_classes
 
     return plugin_classes(pathlib.Path(__file__).parent)
 

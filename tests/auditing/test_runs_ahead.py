@@ -19,7 +19,7 @@ from overheard.auditing.runs_ahead import (
     _can_workers_attack,
     _encode_data,
 )
-from overheard.core import main_process
+from overheard.core import compute_settings
 from overheard.core.knowledge import Knowledge
 from overheard.core.parties import Party
 from overheard.core.seeds import Seed
@@ -198,7 +198,7 @@ def test_a_worker_leaves_attacks_that_need_a_gpu_to_the_main_process(
     data, bundle = _encode_data(inputs_for(plan), 0)
     monkeypatch.setattr(choice, "SMALL", 0.0)
     monkeypatch.setattr(choice, "_HOST", [])
-    monkeypatch.setattr(main_process, "_IS_WORKER", [True])
+    monkeypatch.setattr(compute_settings, "_IS_WORKER", [True])
 
     def attacked(device: DeviceName, machine: Machine | None) -> set[str]:
         """Return the attacks whose claims a worker stores."""

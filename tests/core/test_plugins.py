@@ -19,6 +19,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 
 from overheard.core.custom_code.reference import NO_CODE_VARIABLE
 from overheard.core.defense import Defense
+from overheard.core.plugin_discovery import plugin_classes
 from overheard.core.plugin_registry import (
     PluginOrigin,
     PluginRegistry,
@@ -29,7 +30,6 @@ from overheard.core.plugin_registry import (
     discover_plugins,
 )
 from overheard.core.settings import Positive, Settings
-from overheard.plans.plugin_discovery import plugin_classes
 from overheard.plans.registries import REGISTRIES, questions
 
 PACKAGE = Path(__file__).parents[2] / "src" / "overheard"

@@ -21,6 +21,7 @@ from overheard.auditing.progress import Progress
 from overheard.core.algorithm.algorithm import Algorithm
 from overheard.core.algorithm.deduced_view import deduce_means, find_cohorts
 from overheard.core.attack import Attack, missing_needs
+from overheard.core.compute_settings import LeftToMainProcess
 from overheard.core.custom_code.attack_claims import (
     AttackClaims,
     describe_claim_failure,
@@ -30,7 +31,6 @@ from overheard.core.defense import Defense
 from overheard.core.errors import ClaimError, NeedsError
 from overheard.core.failures import describe_internal_error
 from overheard.core.knowledge import Knowledge
-from overheard.core.main_process import LeftToMainProcess
 from overheard.core.messages import DistilledSet, Message, MissingReply, UnstoredMessage, Update
 from overheard.core.needs import CLASSES, MODEL, SUMS
 from overheard.core.parties import COHORT, SERVER, Party, is_shadow_device, party_sort_key

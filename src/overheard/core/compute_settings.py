@@ -11,7 +11,6 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float64
 from torch import Tensor
 
-from overheard.core.main_process import require_main_process
 from overheard.core.messages import Weights
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive, Settings
@@ -30,6 +29,36 @@ CACHED_BYTES = 2**25
 
 ENTRY_BYTES = 512
 """Memory of an entry beside its numbers."""
+
+
+_IS_WORKER: list[bool] = []
+
+
+@final
+class LeftToMainProcess(BaseException):
+    """A worker process met work for the GPU, which it leaves to the main process.
+
+    No error, so that no attack takes it for one of its own.
+    """
+
+
+def become_worker() -> None:
+    """Leave all work for the GPU to the main process from now on.
+
+    Each process that uses a GPU needs a context of its own in its memory.
+    """
+    _IS_WORKER[:] = [True]
+
+
+def require_main_process() -> None:
+    """Go on only in the main process, which alone uses the GPU.
+
+    Raises:
+        LeftToMainProcess: in a worker process.
+
+    """
+    if _IS_WORKER:
+        raise LeftToMainProcess
 
 
 class TensorCache(ABC):
@@ -146,13 +175,13 @@ class ComputeSettings(Settings):
         cache: cache of the features that the simulation yields.
         device: device to train virtual clients on: "cpu", "cuda", or "auto" = the faster one
             for each training; see `simulation.settled_device`.
-        repeats: about how often an audit trains the virtual clients of one round, by which
-            "auto" chooses.
         workers: number of worker processes on the cpu; None = one per core.
         cluster: address of a Ray cluster to use in place of local processes; "local" starts one
             on this machine; None = no cluster.
         on_progress: called while virtual clients are trained.
         outputs: outputs of clients' models, which attacks share.
+        repeats: about how often an audit trains the virtual clients of one round, by which
+            "auto" chooses.
 
     """
 
@@ -162,11 +191,11 @@ class ComputeSettings(Settings):
     smallest_gain: Annotated[float, Ge(0), Lt(1)] = 0.0
     cache: TensorCache = field(default_factory=MemoryTensorCache, compare=False)
     device: str = "cpu"
-    repeats: Positive = 1
     workers: Positive | None = None
     cluster: str | None = None
     on_progress: OnProgress = field(default=ignore_progress, compare=False)
     outputs: OutputCache = field(default_factory=OutputCache, compare=False, repr=False)
+    repeats: Positive = 1
 
     @property
     def job_device(self) -> str:

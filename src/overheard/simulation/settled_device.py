@@ -45,8 +45,8 @@ def settled_device(
 
     """
     compute = knowledge.compute
-    if compute.device == "auto" and compute.cluster is not None:
-        return "cpu"
+    if compute.cluster is not None:  # its machines train on their cores
+        return "cpu" if compute.device == "auto" else compute.device
 
     def describe() -> TrainingWork | None:
         recipes, build_model = knowledge.candidate_recipes(), knowledge.build_model

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from overheard.core import main_process
+from overheard.core import compute_settings
+from overheard.core.compute_settings import LeftToMainProcess, become_worker
 from overheard.core.errors import PlanError
-from overheard.core.main_process import LeftToMainProcess, become_worker
 from overheard.core.recipe import Recipe
 from overheard.learning.devices import calibration, choice
 from overheard.learning.devices.choice import (
@@ -45,7 +45,7 @@ MACHINE = Machine(4, USUAL_CORE, USUAL_GPU)
 @pytest.fixture(autouse=True)
 def unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "_HOST", [])
-    monkeypatch.setattr(main_process, "_IS_WORKER", [])
+    monkeypatch.setattr(compute_settings, "_IS_WORKER", [])
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ MODES = list[int | str]()
 @pytest.fixture(autouse=True)
 def pretended_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: PretendedGraph(step))
+    monkeypatch.setattr(recorded_steps, "_REFUSED", set())
     MODES[:] = [DEFAULT]
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: MODES[-1])
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", MODES.append)
@@ -44,7 +45,7 @@ def take_three(steps: RecordedSteps, step: Callable[[], None], descent: Descent)
 
 
 def test_steps_of_a_shape_that_is_worth_it_are_repeated() -> None:
-    descent, steps = Descent(), RecordedSteps()
+    descent, steps = Descent(), RecordedSteps("network")
     for turn in range(6):
         shape = "a" if turn % 2 else "b"
         steps.take(shape, descent.step, descent.state, is_worth_it=shape == "a")
@@ -58,7 +59,7 @@ def test_steps_of_a_shape_that_is_worth_it_are_repeated() -> None:
 def test_a_repeated_step_with_another_result_is_not_used(
     fall: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    descent, steps = Descent(), RecordedSteps()
+    descent, steps = Descent(), RecordedSteps("network")
     wrong = PretendedGraph(lambda: descent.weight.sub_(fall))
     monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: wrong)
     with pytest.warns(UserWarning, match="another result") as told:
@@ -67,8 +68,54 @@ def test_a_repeated_step_with_another_result_is_not_used(
     assert descent.weight.item() == -6
 
 
+def test_a_repeated_step_that_leaves_another_state_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    descent, steps = Descent(), RecordedSteps("network")
+    wrong = PretendedGraph(lambda: descent.weight.sub_(descent.number))
+    monkeypatch.setattr(recorded_steps, "_graph_of", lambda step, memory: wrong)
+    with pytest.warns(UserWarning, match="another result"):
+        take_three(steps, descent.step, descent)
+    assert descent.weight.item() == -6
+
+
+def test_steps_of_a_network_that_was_refused_are_not_recorded_again() -> None:
+    descent = Descent()
+    recorded_steps._REFUSED.add("network")
+    take_three(steps := RecordedSteps("network"), descent.step, descent)
+    assert descent.weight.item() == -6
+    assert steps.shapes() == []
+    take_three(other := RecordedSteps("other"), descent.step, descent)
+    assert other.shapes() == ["a"]
+
+
+def test_ctrl_c_ends_a_recording_and_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 3))
+    monkeypatch.setattr(torch.cuda, "graph", _ending)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
+    monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: None)
+    monkeypatch.setattr(recorded_steps, "end_failed_recording", lambda graph, pool: None)
+
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recorded_steps._graph_of(stopped, None)
+
+
+@contextmanager
+def _ending(graph: object, **settings: object) -> Iterator[None]:
+    """End a recording as torch does, which fails after an error within it."""
+    try:
+        yield
+    finally:
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+
 def test_a_step_that_waits_for_the_gpu_is_taken_without_the_ban() -> None:
-    descent, steps = Descent(), RecordedSteps()
+    descent, steps = Descent(), RecordedSteps("network")
 
     def waits() -> None:
         if MODES[-1] == "error":
@@ -91,6 +138,7 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()
+    monkeypatch.setattr(recorded_steps, "_REFUSED", set())
     streams = list[str]()
     monkeypatch.setattr(recorded_steps, "without_waiting", nullcontext)
     ended = list[object]()
@@ -102,7 +150,7 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
     monkeypatch.setattr(torch.cuda, "graph", _failing)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: "usual")
     monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
-    descent, steps = Descent(), RecordedSteps()
+    descent, steps = Descent(), RecordedSteps("network")
     taken = list[int]()
 
     def step() -> None:
@@ -145,11 +193,11 @@ def test_other_errors_are_raised(error: RuntimeError) -> None:
         raise error
 
     with pytest.raises(RuntimeError, match=str(error)):
-        RecordedSteps().take("a", fails, Descent().state, is_worth_it=True)
+        RecordedSteps("network").take("a", fails, Descent().state, is_worth_it=True)
 
 
 def test_weights_that_diverge_count_as_equal() -> None:
-    descent, steps = Descent(), RecordedSteps()
+    descent, steps = Descent(), RecordedSteps("network")
     descent.number.fill_(torch.inf)
     take_three(steps, descent.step, descent)
     assert steps.shapes() == ["a"]

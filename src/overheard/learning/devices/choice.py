@@ -10,8 +10,8 @@ from typing import Literal, final
 
 import torch
 
+from overheard.core.compute_settings import require_main_process
 from overheard.core.errors import PlanError
-from overheard.core.main_process import require_main_process
 from overheard.learning.devices.machine import USUAL_CORE, Machine
 from overheard.learning.devices.training_work import TrainingWork
 from overheard.learning.threads import available_cores

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 Step = Callable[[], None]
 
@@ -40,6 +40,15 @@ class StepState:
     others: Sequence[Tensor]
 
 
+_REFUSED = set[str]()
+"""Networks whose steps cannot be recorded, by `network_signature`."""
+
+
+def network_signature(model: nn.Module) -> str:
+    """Return what tells networks apart: their classes and settings."""
+    return f"{type(model).__module__}.{type(model).__qualname__} {model}"
+
+
 class CannotRecordError(Exception):
     """A step cannot be recorded; the message says why."""
 
@@ -51,12 +60,16 @@ class RecordedSteps:
     The first step of a shape is launched operation by operation: libraries then choose and
     build their kernels, which a graph cannot record. Where such a step waits for the GPU or
     copies from the CPU, as a graph cannot either, where recording it fails, or where repeating
-    it gives another result, all steps are launched so.
+    it gives another result, all steps of the network are launched so in this process.
+
+    Args:
+        network: the signature of the network.
+
     """
 
-    def __init__(self) -> None:
+    def __init__(self, network: str) -> None:
         self._graphs = dict[Hashable, torch.cuda.CUDAGraph]()
-        self._can_record = True
+        self._network = network
 
     def forget(self) -> None:
         """Drop all graphs, as those of memory that is given back."""
@@ -78,14 +91,14 @@ class RecordedSteps:
         """
         if shape in self._graphs:
             self._graphs[shape].replay()
-        elif not self._can_record or not is_worth_it:
+        elif self._network in _REFUSED or not is_worth_it:
             step()
         else:
             try:
                 self._record(shape, step, state)
             except CannotRecordError as error:
                 self.forget()
-                self._can_record = False
+                _REFUSED.add(self._network)
                 warnings.warn(
                     "the steps of stacked clients are not recorded as CUDA graphs, and their "
                     f"operations are launched one by one instead, as {error}",
@@ -101,7 +114,7 @@ class RecordedSteps:
         """
         before = _copies(state)
         is_known = self._take_first(step)
-        after = [one.clone() for one in state.weights]
+        after = _copies(state)
         if not is_known:
             raise CannotRecordError("one of them waits for the GPU")
         # All share memory, as a step ends before the next begins and leaves nothing in it.
@@ -109,7 +122,8 @@ class RecordedSteps:
         graph = _graph_of(step, memory)
         _write(state, before)
         graph.replay()
-        if not are_equal(before.weights, after, state.weights):
+        are_alike = are_equal(before.weights, after.weights, state.weights)
+        if not (are_alike and are_equal(before.others, after.others, state.others)):
             _write(state, before)
             step()
             raise CannotRecordError("a repeated one gave another result")
@@ -145,6 +159,9 @@ def _graph_of(step: Step, memory: "torch.cuda._POOL_HANDLE | None") -> torch.cud
     except RuntimeError as error:
         torch.cuda.set_stream(stream)  # torch does not, if a recording has failed
         end_failed_recording(graph, pool)
+        # The end of a recording that Ctrl-C has stopped fails, too.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
         if isinstance(error, torch.OutOfMemoryError):
             raise
         reason = str(error).partition("\n")[0]
@@ -197,11 +214,15 @@ def _write(state: StepState, numbers: StepState) -> None:
 def are_equal(
     before: Sequence[Tensor], after: Sequence[Tensor], repeated: Sequence[Tensor]
 ) -> bool:
-    """Return whether two changes of weights are equal up to rounding.
+    """Return whether two changes are equal: of integers exactly, else up to rounding.
 
     Where training diverges, numbers that are not finite count as equal to any.
     """
     for old, new, other in zip(before, after, repeated, strict=True):
+        if not new.is_floating_point():
+            if not torch.equal(new, other):
+                return False
+            continue
         wrong = torch.where(new.isfinite(), new - other, 0).norm()
         changed = (new - old).nan_to_num(0.0, 0.0, 0.0).norm()
         size = new.nan_to_num(0.0, 0.0, 0.0).norm()

@@ -26,7 +26,7 @@ from overheard.learning.engines.lanes import (
     first_line,
     no_waiting,
 )
-from overheard.learning.engines.recorded_steps import are_equal
+from overheard.learning.engines.recorded_steps import are_equal, network_signature
 from overheard.learning.engines.sequential import check_start_weights, train_left_sequentially
 from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.initialization import fresh_model
@@ -58,7 +58,7 @@ DATA_SHARE = 0.25
 weights of two waves."""
 
 _REFUSED = set[str]()
-"""Networks that cannot train side by side, by `_signature`."""
+"""Networks that cannot train side by side, by `network_signature`."""
 
 
 def can_train_side_by_side(structure: nn.Module, recipe: Recipe) -> bool:
@@ -68,12 +68,7 @@ def can_train_side_by_side(structure: nn.Module, recipe: Recipe) -> bool:
     """
     is_random = recipe.private_steps is not None or has_dropout(structure)
     is_sparse = any(getattr(one, "sparse", False) for one in structure.modules())
-    return not (is_random or is_sparse) and _signature(structure) not in _REFUSED
-
-
-def _signature(model: nn.Module) -> str:
-    """Return what tells networks apart: their classes and settings."""
-    return f"{type(model).__module__}.{type(model).__qualname__} {model}"
+    return not (is_random or is_sparse) and network_signature(structure) not in _REFUSED
 
 
 def train_side_by_side(
@@ -107,7 +102,7 @@ def train_side_by_side(
                 done += 1
         except Exception as error:  # of a GPU, its libraries or the network, of whatever kind
             if not isinstance(error, torch.OutOfMemoryError):
-                _REFUSED.add(_signature(structure))
+                _REFUSED.add(network_signature(structure))
             warnings.warn(
                 "clients of this network train one after the other, which changes no result "
                 f"but may take longer: {first_line(error)}",

@@ -18,7 +18,7 @@ from overheard.learning.engines.batch_schedule import (
 from overheard.learning.engines.change_reading import read_changes
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.private_gradients import noise_generator
-from overheard.learning.engines.recorded_steps import RecordedSteps
+from overheard.learning.engines.recorded_steps import RecordedSteps, network_signature
 from overheard.learning.engines.sequential import check_start_weights
 from overheard.learning.engines.stacked_mlp import StackedMlp
 from overheard.learning.engines.stacked_networks import StackedNetworks
@@ -100,7 +100,7 @@ class StackedTrainer:
         self._read = dict[TrainingGroup, list[Tensor]]()
         self._near: tuple[Examples, Examples] | None = None
         self._steps: StackedSteps | None = None
-        self._recorded = RecordedSteps()
+        self._recorded = RecordedSteps(network_signature(model))
 
     def train(self, clients: Sequence[GroupedClient]) -> list[ClientResult]:
         """Train these clients, and return the results in input order."""

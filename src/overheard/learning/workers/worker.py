@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from overheard.core.compute_settings import become_worker
 from overheard.core.defense import BuildModel as ModelBuilder
 from overheard.core.examples import Examples
-from overheard.core.main_process import become_worker
 from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.learning.engines.sequential import SequentialTrainer
