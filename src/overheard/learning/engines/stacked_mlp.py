@@ -20,7 +20,11 @@ from overheard.learning.loss import expected_rating, rating_values
 
 @final
 class ReusedMemory:
-    """Tensors that are allocated once, as new memory for each step costs time."""
+    """Tensors that are allocated once, as new memory for each step costs time.
+
+    A recorded CUDA graph uses this memory again, so it must not grow after the first recording.
+    It does not: of the steps of a stack, the first has the most clients and the most examples.
+    """
 
     def __init__(self) -> None:
         self._buffers: dict[Hashable, Tensor] = {}
