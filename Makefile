@@ -80,7 +80,7 @@ coverage: install ## print the coverage of all tests; .coverage says which test 
 	@echo "Coverage of lines and branches: $$($(BIN)/coverage report --format=total) %"
 
 deployments: install ## record real runs of Flower and NVFlare
-	$(BIN)/pytest -q -m 'deployment and not nightly' tests/recorders
+	$(BIN)/pytest -n 2 -q --dist worksteal -m 'deployment and not nightly' tests/recorders
 
 ray-cluster: install ## let machines of a Ray cluster of two fail, for three minutes
 	$(BIN)/pytest -q -m deployment tests/simulation/cluster
