@@ -109,7 +109,9 @@ def lira(repeats: int = 1) -> dict[str, object]:
 def _verdicts(folder: Path) -> dict[str, str]:
     content = json.loads((folder / "findings.json").read_text())
     return {
-        f"{one['arm']} | {one['question']} | {one['about']}": one["verdict"]
+        " | ".join((one["arm"], *one["observers"], one["question"], one["about"])): one[
+            "verdict"
+        ]
         for one in content["verdicts"]
     }
 
