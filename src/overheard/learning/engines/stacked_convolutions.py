@@ -14,10 +14,9 @@ from overheard.core.recipe import LossName, Precision
 from overheard.learning.engines.convolution_products import convolve
 from overheard.learning.engines.dropout_noise import DropoutNoise
 from overheard.learning.engines.instance_norm_kernels import can_run_on, normalise_and_pool
-from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.engines.stacked_networks import StackedNetworks, write_by_autograd
 from overheard.learning.engines.triton_support import refuse_kernels
 from overheard.learning.engines.vmapped_networks import VmappedNetworks
-from overheard.learning.loss import per_example_loss
 
 BLOCK = (nn.Conv2d, nn.GroupNorm, nn.ReLU, nn.AvgPool2d)
 """The layers of a block: convolution, instance norm, ReLU and pool."""
@@ -110,31 +109,13 @@ class StackedConvolutions(StackedNetworks):
         given = gradients, parameters, inputs, labels, weights
         if clip is None and not self._has_failed:
             try:
-                return self._write(*given)
+                return write_by_autograd(
+                    self.logits, *given, loss=self._loss, label_smoothing=self._smoothing
+                )
             except TritonError as error:
                 refuse_kernels(inputs.device, f"{type(error).__name__}: {str(error)[:200]}")
                 self._has_failed = True
         return self._fallback.write_gradients(*given, noise, clip)
-
-    def _write(
-        self,
-        gradients: Sequence[Tensor],
-        parameters: Sequence[Tensor],
-        inputs: Tensor,
-        labels: Tensor,
-        weights: Tensor,
-    ) -> Tensor:
-        leaves = [parameter.detach().requires_grad_() for parameter in parameters]
-        with torch.enable_grad():
-            logits = self.logits(leaves, inputs)
-            each = per_example_loss(
-                logits.flatten(0, 1), labels.flatten(0, 1), self._loss, self._smoothing
-            ).view_as(weights)
-            losses = (each * weights).sum(1)
-            values = torch.autograd.grad(losses.sum(), leaves)
-        for gradient, value in zip(gradients, values, strict=True):
-            gradient.copy_(value)
-        return losses.detach()
 
 
 def _has_hooks(module: nn.Module) -> bool:

@@ -1,12 +1,15 @@
 """The interface for running and differentiating the networks of many clients at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from overheard.core.recipe import LossName
 from overheard.learning.engines.dropout_noise import DropoutNoise
+from overheard.learning.loss import per_example_loss
 
 
 class StackedNetworks(ABC):
@@ -49,3 +52,30 @@ class StackedNetworks(ABC):
                 weight; None = no gradient is clipped.
 
         """
+
+
+def write_by_autograd(
+    logits: Callable[[Sequence[Tensor], Tensor], Tensor],
+    gradients: Sequence[Float[Tensor, "clients ..."]],
+    parameters: Sequence[Float[Tensor, "clients ..."]],
+    inputs: Shaped[Tensor, "clients examples ..."],
+    labels: Shaped[Tensor, "clients examples ..."],
+    weights: Float[Tensor, "clients examples"],
+    *,
+    loss: LossName,
+    label_smoothing: float,
+) -> Float[Tensor, " clients"]:
+    """Do what `StackedNetworks.write_gradients` does, by differentiating these logits."""
+    leaves = [parameter.detach().requires_grad_() for parameter in parameters]
+    with torch.enable_grad():
+        each = per_example_loss(
+            logits(leaves, inputs).flatten(0, 1).to(weights.dtype),
+            labels.flatten(0, 1),
+            loss,
+            label_smoothing,
+        ).view_as(weights)
+        losses = (each * weights).sum(1)
+        values = torch.autograd.grad(losses.sum(), leaves)
+    for gradient, value in zip(gradients, values, strict=True):
+        gradient.copy_(value)
+    return losses.detach()

@@ -16,9 +16,8 @@ from overheard.learning.engines.private_gradients import (
     clip_factors,
     example_slices,
 )
-from overheard.learning.engines.stacked_networks import StackedNetworks
+from overheard.learning.engines.stacked_networks import StackedNetworks, write_by_autograd
 from overheard.learning.layer_calls import LayersWrittenOut
-from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import trainable_parameters
 
 
@@ -80,20 +79,16 @@ class VmappedNetworks(StackedNetworks):
         """Write the gradient of each client's loss in place, and return the losses."""
         if clip is not None:
             return self._write_clipped(gradients, parameters, inputs, labels, weights, clip)
-        leaves = [parameter.detach().requires_grad_() for parameter in parameters]
-        with torch.enable_grad():
-            logits = self.logits(leaves, inputs)
-            each = per_example_loss(
-                logits.flatten(0, 1).to(weights.dtype),
-                labels.flatten(0, 1),
-                self._loss,
-                self._smoothing,
-            ).view_as(weights)
-            losses = (each * weights).sum(1)
-            values = torch.autograd.grad(losses.sum(), leaves)
-        for gradient, value in zip(gradients, values, strict=True):
-            gradient.copy_(value)
-        return losses.detach()
+        return write_by_autograd(
+            self.logits,
+            gradients,
+            parameters,
+            inputs,
+            labels,
+            weights,
+            loss=self._loss,
+            label_smoothing=self._smoothing,
+        )
 
     def _write_clipped(
         self,
