@@ -40,6 +40,22 @@ def test_docs_show_what_was_measured_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -
     assert page.BEGIN + page.section(page.kept()) + page.END in PERFORMANCE
 
 
+def test_the_page_of_a_gpu_says_what_was_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "gpu"))
+    page = import_module("page")
+    machine = dict.fromkeys(("date", "gpu", "cores", "torch", "triton", "commit"), "x")
+    tests = {"result": "7 passed", "failed": []}
+    some = {"machine": machine, "tests": tests, "memory": {"error": "full"}, "missed": []}
+    text = page.section(some)
+    assert "Not measured: ceilings, speed, audits, equality, memory.\n" in text
+    assert "missed" not in text.lower()
+    row = {"s": 1.0, "goal, s": None, "goal, times the plain loop": 3.0, "plain loop, s": None}
+    is_missed = import_module("speed").is_missed
+    assert is_missed(row)
+    assert is_missed(row | {"plain loop, s": 2.9})
+    assert not is_missed(row | {"plain loop, s": 3.1})
+
+
 def test_only_ratios_of_one_machine_are_judged(
     ratios: ModuleType,
     tmp_path: Path,

@@ -12,6 +12,9 @@ RESULTS = PROJECT / "benchmarks" / "gpu.json"
 PAGE = PROJECT / "docs" / "performance.md"
 BEGIN, END = "<!-- from benchmarks/gpu.json -->\n", "<!-- end of benchmarks/gpu.json -->\n"
 
+SECTIONS = ("ceilings", "speed", "audits", "equality", "memory", "tests")
+"""What `make gpu-check` measures."""
+
 NOT_MEASURED = """
 No GPU has run this code. Not measured are the seconds of every cohort, the equality of a real
 card with the CPU, the memory of large cohorts, and whole audits beside a GPU. `make gpu-check`
@@ -56,12 +59,14 @@ def section(results: dict[str, Any] | None) -> str:
         parts.append(
             f"tests/test_devices.py on the card: {results['tests']['result'].strip('= ')}.\n"
         )
+    absent = [one for one in SECTIONS if "error" in results.get(one, {"error": "not run"})]
+    if absent:
+        parts.append(f"Not measured: {', '.join(absent)}.\n")
     missed = results.get("missed", [])
-    parts.append(
-        "Missed:\n\n" + "".join(f"- {one}\n" for one in missed)
-        if missed
-        else "No goal and no equality was missed.\n"
-    )
+    if missed:
+        parts.append("Missed:\n\n" + "".join(f"- {one}\n" for one in missed))
+    elif not absent:
+        parts.append("No goal and no equality was missed.\n")
     return "\n" + "\n".join(parts) + "\n"
 
 

@@ -107,11 +107,11 @@ def measure(name: str, precision: str, repeats: int = 2) -> Row:
 
 
 def is_missed(row: Row) -> bool:
-    """Return whether a row misses its goal."""
+    """Return whether a row misses its goal, or it cannot be told."""
     spent, plain = float(row["s"] or 0), row.get("plain loop, s")
     goal, ratio = row["goal, s"], row["goal, times the plain loop"]
     return (goal is not None and spent > float(goal)) or (
-        ratio is not None and plain is not None and float(plain) / spent < float(ratio)
+        ratio is not None and (plain is None or float(plain) / spent < float(ratio))
     )
 
 
