@@ -74,7 +74,7 @@ def test_the_description_of_an_audit_has_the_measured_change(
     # No run is trained, as only the subject is looked at.
     monkeypatch.setattr("overheard.auditing.run.judge", lambda subject, runs: subject)
     subject: Any = audit_here(rounded("tf32"), tmp_path)
-    assert "in tf32 on a GPU" in subject.description
+    assert "in tf32 where a GPU computes" in subject.description
     assert subject.description.endswith(
         "of one client by 0.01 of their size, at 2 times the speed of float32"
     )

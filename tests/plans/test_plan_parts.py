@@ -53,7 +53,7 @@ def test_a_precision_is_that_of_the_recipe_and_is_told() -> None:
     assert parse_plan(rounded.toml(), "again") == rounded
     assert rounded.training.recipe.precision == "tf32"
     assert repr(rounded.training.recipe).endswith(", precision='tf32')")
-    assert "in tf32 on a GPU" in describe_plan(rounded)
+    assert "in tf32 where a GPU computes" in describe_plan(rounded)
     with pytest.raises(PlanError, match="precision"):
         parse_plan(rounded.toml().replace("tf32", "fp8"), "plan")
 

@@ -66,7 +66,7 @@ def _describe_epochs(training: TrainingPlan) -> str:
 
 def _describe_precision(training: TrainingPlan) -> str:
     precision = training.recipe.precision
-    return "" if precision == "float32" else f", in {precision} on a GPU"
+    return "" if precision == "float32" else f", in {precision} where a GPU computes"
 
 
 def _describe_shift(shift: DataShift) -> str:
