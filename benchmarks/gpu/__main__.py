@@ -114,7 +114,7 @@ def equality_section() -> tuple[object, list[str]]:
 
 def audits_section() -> tuple[object, list[str]]:
     """Run audits on the GPU and on cores."""
-    from audits import LIRA_GOAL, built_in, lira
+    from audits import LIRA_GOAL, built_in, by_precision, lira
 
     shadows, plain = lira(), built_in()
     missed = []
@@ -129,7 +129,7 @@ def audits_section() -> tuple[object, list[str]]:
     missed += [
         f"built-in audit on {device}: {one}" for device in changed for one in changed[device]
     ]
-    return {"lira": shadows, "built-in": plain}, missed
+    return {"lira": shadows, "built-in": plain, "precision": by_precision()}, missed
 
 
 def kernels_section() -> tuple[object, list[str]]:

@@ -1,10 +1,12 @@
-"""Whole audits on the GPU and on CPU cores alone: their seconds, and whether they agree."""
+"""Whole audits on the GPU, on CPU cores alone, and by precision: seconds, claims, verdicts."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,6 +45,42 @@ attacks = [{ kind = "lira", models = 64, most_rounds = 1 }]
 by_round = false
 """
 
+CLAIMS = """
+title = "Claims by precision, random colour images"
+seeds = [0]
+
+[data]
+source = { kind = "own", reference = "noise.npz" }
+split = { kind = "dirichlet", alpha = 1.0 }
+clients = 4
+examples = 250
+auxiliary_per_class = 60
+candidates = { members = 100, outsiders = 200 }
+
+[training]
+model = { kind = "conv_net", blocks = 2, width = 32 }
+rounds = 2
+rate = 0.05
+epochs = 2
+batch = 32
+precision = "PRECISION"
+
+[[arms]]
+name = "no defense"
+
+[[threats]]
+observers = ["server"]
+virtual = { clients = 64 }
+attacks = [
+  { kind = "decaf" },
+  { kind = "amortised" },
+  { kind = "whitened_membership" },
+  { kind = "lira", models = 8 },
+]
+by_round = false
+"""
+"""Attacks that read the update itself, and attacks that train on the GPU."""
+
 
 def audit(plan: str | None, device: str, folder: Path, cores: int = CORES) -> float:
     """Run an audit on some cores of this machine, and return its seconds from a cold start.
@@ -69,7 +107,7 @@ def audit(plan: str | None, device: str, folder: Path, cores: int = CORES) -> fl
         check=False,
     )
     spent = time.perf_counter() - began
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or not (folder / "findings.json").exists():
         raise RuntimeError(f"the audit failed: {(done.stderr or done.stdout)[-1500:]}")
     return spent
 
@@ -104,6 +142,53 @@ def lira(repeats: int = 1) -> dict[str, object]:
                 audit(LIRA, "auto", Path(place) / str(number), os.cpu_count() or CORES)
             )
     return {"seconds": min(found), "goal": LIRA_GOAL}
+
+
+def by_precision(
+    device: str = "cuda", precisions: Sequence[str] = ("float32", "tf32", "bf16")
+) -> dict[str, dict[str, object]]:
+    """Audit one plan in each precision, and compare with the first.
+
+    Returns:
+        By precision the seconds, the verdicts that differ, and by attack the largest change of
+        a claim: the L2 norm of the difference, over that of the claim.
+
+    """
+    rows = dict[str, dict[str, object]]()
+    with TemporaryDirectory() as place:
+        _write_noise(Path(place) / "noise.npz")
+        folders = [Path(place) / one for one in precisions]
+        for precision, folder in zip(precisions, folders, strict=True):
+            spent = audit(CLAIMS.replace("PRECISION", precision), device, folder)
+            claims, verdicts = _claims(folder), _verdicts(folder)
+            exact, others = _claims(folders[0]), _verdicts(folders[0])
+            if claims.keys() != exact.keys() or not claims:
+                raise RuntimeError(f"{precision} has other claims than {precisions[0]}")
+            change = dict[str, float]()
+            for what, claim in claims.items():
+                size = max(float(np.linalg.norm(exact[what])), 1e-12)
+                apart = float(np.linalg.norm(claim - exact[what])) / size
+                change[what[0]] = max(change.get(what[0], 0.0), apart)
+            differ = [what for what in others if verdicts.get(what) != others[what]]
+            rows[precision] = {
+                "s": spent,
+                "verdicts": len(others),
+                "changed verdicts": differ,
+                "change of claims": change,
+            }
+    return rows
+
+
+def _claims(folder: Path) -> dict[tuple[str, str], np.ndarray]:
+    """Return the claims of an audit, by attack and by what they are about."""
+    content = json.loads((folder / "findings.json").read_text())
+    claims = dict[tuple[str, str], np.ndarray]()
+    for one in content["findings"]:
+        if not one["is_control"] and one["claimed"]:
+            attack = re.split(r"[,(]", one["attack"])[0]
+            about = json.dumps([one["target"], one["rounds"]])
+            claims[attack, about] = np.array(one["claimed"])
+    return claims
 
 
 def _verdicts(folder: Path) -> dict[str, str]:

@@ -109,8 +109,27 @@ def _audits(found: dict[str, Any]) -> str:
         f"cores took {spent['cpu']:.1f} s; with the GPU beside them, {spent['auto']:.1f} s; "
         f"with all training forced onto the GPU, {spent['cuda']:.1f} s. "
         f"Of its {plain['verdicts']} verdicts {changed['auto']} and "
-        f"{changed['cuda']} differ from those without the GPU.\n"
+        f"{changed['cuda']} differ from those without the GPU.\n\n"
+        + _precisions(found["precision"])
     )
+
+
+def _precisions(rows: dict[str, Any]) -> str:
+    attacks = list(next(iter(rows.values()))["change of claims"])
+    lines = [
+        "The table shows one audit of a `conv_net` by precision: its seconds on the card, the "
+        "verdicts that differ from those in float32, and by attack the largest change of a "
+        "claim, relative to its size.\n",
+        "| precision | seconds | verdicts that differ | " + " | ".join(attacks) + " |",
+        "|---" * (len(attacks) + 3) + "|",
+    ]
+    for precision, row in rows.items():
+        changes = (_difference(row["change of claims"][one]) for one in attacks)
+        lines.append(
+            f"| {precision} | {_seconds(row['s'])} "
+            f"| {len(row['changed verdicts'])} of {row['verdicts']} | {' | '.join(changes)} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _equality(found: dict[str, Any]) -> str:
