@@ -9,12 +9,12 @@ import overheard_studies.reproduce as module
 from overheard.core.errors import PlanError
 from overheard.findings.audit import Audit
 from overheard.plans.plan import Plan
-from overheard_studies import study
+from overheard_studies import core_time, study
 from overheard_studies.decaf.setting import DecafBenchmark
 from overheard_studies.how_run import CHECKOUT, UNCOMMITTED, read_commit
 from overheard_studies.reproduce import reproduce
-from overheard_studies.study import Study
-from overheard_studies.values import load_values
+from overheard_studies.study import Measurement, MeasurementRun, Study
+from overheard_studies.values import ReproducedValue, load_values
 from studies.tests.test_experiment import RESOURCES, counting
 
 
@@ -56,20 +56,46 @@ def test_values_of_fewer_seeds_are_not_compared_with_the_paper(
     assert ("reduced size" in (tmp_path / "figures.html").read_text()) == is_reduced
 
 
-def test_core_time_adds_up_over_commands(
-    tiny_benchmark: DecafBenchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    clock = iter([10.0, 12.0, 3.0, 8.0, None, 9.0])
+def test_core_time_adds_up_over_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    clock = iter([10.0, 12.0, 12.5, 3.0, 8.0, 8.0, None, 9.0, 9.0, 1.0, 2.0, 2.0])
     empty = Study("empty", "Nothing", "None.")
     monkeypatch.setattr(module, "find_study", {"a/b": empty}.get)
-    monkeypatch.setattr(study, "core_seconds", lambda: next(clock))
+    monkeypatch.setattr(core_time, "core_seconds", lambda: next(clock))
     spent = list[float | None]()
-    for _ in range(3):
+    for _ in range(4):
         reproduce("a/b", tmp_path, resources=RESOURCES)
         how_run = load_values(tmp_path).how_run
         spent.append(None if how_run is None else how_run.core_seconds)
-    # 2 seconds, and 5 more; the third command cannot tell.
-    assert spent == [2.0, 7.0, None]
+    # Two seconds, of 2.5 with the writing, and 5 more; the third command cannot tell.
+    assert spent == [2.0, 7.5, None, 8.5]
+
+
+def test_core_time_of_an_interrupted_command_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clock = iter([10.0, 14.0, 1.0, 2.0, 2.0])
+
+    def interrupt(run: MeasurementRun) -> tuple[ReproducedValue, ...]:
+        raise KeyboardInterrupt
+
+    interrupted = Study("one", "One", "None.", measurements=(Measurement("x", interrupt),))
+    empty = Study("one", "One", "None.")
+    monkeypatch.setattr(core_time, "core_seconds", lambda: next(clock))
+    monkeypatch.setattr(module, "find_study", {"a/b": interrupted}.get)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("a/b", tmp_path, resources=RESOURCES)
+    monkeypatch.setattr(module, "find_study", {"a/b": empty}.get)
+    reproduce("a/b", tmp_path, resources=RESOURCES)
+    how_run = load_values(tmp_path).how_run
+    assert how_run is not None
+    assert how_run.core_seconds == 5.0
+
+
+def test_a_damaged_sum_of_core_time_counts_as_none(tmp_path: Path):
+    (tmp_path / core_time.CORE_TIME_FILE).write_text('{"a": 1}')
+    with core_time.CoreTime(tmp_path) as found:
+        total = found.total()
+    assert total is None or total < 1.0
 
 
 def test_what_cannot_be_run_here_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

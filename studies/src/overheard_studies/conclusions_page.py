@@ -48,8 +48,8 @@ undecided. The size says how much was run: "full" is the paper's size, "own size
 At a "reduced" size, that of `--quick`, there are fewer rounds, clients or examples, or attacks
 do less work. What holds there, or does not, may be otherwise at the paper's size: it is counted
 apart.
-A commit that ends with "-dirty" was changed before the run. Core hours spent are those of
-commands that ended by themselves: what was interrupted took more.
+A commit that ends with "-dirty" was changed before the run. Core hours spent are a lower
+bound: commands that were killed, or ran in another folder, are not counted.
 """
 
 

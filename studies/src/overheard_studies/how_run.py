@@ -36,7 +36,7 @@ class HowRun:
         seeds: seeds of the runs; () = those that measurements have of their own.
         size: number and size of the audits, in words.
         device: device and float type, such as "cpu, float32".
-        core_seconds: CPU seconds of all commands that finished in the folder; None = unknown.
+        core_seconds: CPU seconds of all commands in the folder; None = unknown.
 
     """
 

@@ -7,7 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import final
 
-from overheard.auditing.audited_run import core_seconds
 from overheard.auditing.inputs import Resources
 from overheard.auditing.progress import OnStep, ProgressStep
 from overheard.auditing.run import audit
@@ -22,6 +21,7 @@ from overheard.plans.plan import Plan
 from overheard.report.write import write_report
 from overheard.statistics.estimate import Estimate
 from overheard_studies.conclusion import Conclusion
+from overheard_studies.core_time import CoreTime
 from overheard_studies.how_run import describe_run
 from overheard_studies.pages.experiment_page import (
     ExperimentPage,
@@ -35,7 +35,6 @@ from overheard_studies.values import (
     ReproducedValue,
     StoredValues,
     Values,
-    load_values,
     make_value,
     write_values,
 )
@@ -296,7 +295,19 @@ class Study:
             raise PlanError(f"{self.name} cannot be run here: {self.reason_not_run}")
         if portion.arms and not self.has_separate_arms:
             raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
-        begun = core_seconds()
+        with CoreTime(folder) as core_time:
+            return self._run(folder, quick, resources, on_step, portion, rerun, core_time)
+
+    def _run(
+        self,
+        folder: Path,
+        quick: bool,
+        resources: Resources,
+        on_step: OnStep | None,
+        portion: Portion,
+        rerun: bool,
+        core_time: CoreTime,
+    ) -> Values:
         all_plans = self.plans(quick=quick)
         of_study = MeasurementRun(folder, resources, quick, portion.seeds)
         measurements = [
@@ -350,7 +361,7 @@ class Study:
             portion.seeds if measurements else (),
             self._describe_portion(audits, all_plans, measurements),
             resources.device,
-            _spent(folder, begun, audits.values()),
+            _spent(core_time.total(), audits.values()),
         )
         page = ExperimentPage(
             self.name,
@@ -386,24 +397,16 @@ class Study:
         )
 
 
-def _spent(folder: Path, begun: float | None, audits: Iterable[Audit]) -> float | None:
-    """Return the CPU seconds since `begun`, and those of earlier commands in a folder.
+def _spent(seconds: float | None, audits: Iterable[Audit]) -> float | None:
+    """Return the CPU seconds of all commands in a folder.
 
-    They are at least those that the runs of the audits took to train, as commands that were
-    interrupted are not counted.
+    They are at least those that the runs of the audits took to train: commands that were killed
+    are not counted.
     """
-    now, earlier = core_seconds(), 0.0
-    if now is None or begun is None:
+    if seconds is None:
         return None
-    try:
-        how_run = load_values(folder).how_run
-    except OutputError:
-        how_run = None  # The first command, or the file is damaged and will be replaced.
-    if how_run is not None and how_run.core_seconds is not None:
-        earlier = how_run.core_seconds
     trained = [run.seconds for one in audits for run in one.arms if run.seconds is not None]
-    least = sum(one.cores or 0.0 for one in trained)
-    return round(max(earlier + now - begun, least), 1)
+    return round(max(seconds, sum(one.cores or 0.0 for one in trained)), 1)
 
 
 @final
