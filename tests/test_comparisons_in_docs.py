@@ -504,7 +504,7 @@ OTHERS = (
     "Code that a recording names is never run",
     "Coverage of 95 % intervals of normal figures, the worst of all correlations",
     "Distribution matching** in the same rounds never changes labels and rates.",
-    "Each round alone reveals nearly as much as the next (.612",
+    "Each round alone reveals nearly as much as the next (.609",
     "Everybody uses frequent words",
     "In every row the permutation control is within the range",
     "Canaries are exchangeable for every split.",
