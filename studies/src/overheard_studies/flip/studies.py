@@ -78,7 +78,7 @@ def accuracies() -> tuple[Study, ...]:
         hours=3.9,
     )
     return (
-        accuracy("table1", "ConvNet, MNIST", TABLE_MNIST, paper_size=mnist, hours=2.9),
+        accuracy("table1", "ConvNet, MNIST", TABLE_MNIST, paper_size=mnist, hours=2.3),
         replace(cifar10, conclusions=(*cifar10.conclusions, *CIFAR100)),
         accuracy(
             "table1_tiny_resnet", "TinyResNet, MNIST", tiny_resnet, paper_size=mnist, hours=9.0
