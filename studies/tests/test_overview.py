@@ -31,10 +31,10 @@ def value(
     ("one", "expected"),
     [
         (value(0.2, (0.1, 0.3), 0.3), "reproduced"),
-        (value(0.2, (0.1, 0.3), 0.31), "stronger here"),
-        (value(0.2, (0.1, 0.3), 0.09), "weaker here"),
-        (value(0.2, (0.1, 0.3), 0.31, "higher"), "weaker here"),
-        (value(0.2, (0.1, 0.3), 0.09, "higher"), "stronger here"),
+        (value(0.2, (0.1, 0.3), 0.31), "better here"),
+        (value(0.2, (0.1, 0.3), 0.09), "worse here"),
+        (value(0.2, (0.1, 0.3), 0.31, "higher"), "worse here"),
+        (value(0.2, (0.1, 0.3), 0.09, "higher"), "better here"),
         (value(0.2, (0.1, 0.3), 0.09, None), "differs"),
         (value(None, None, 0.1), "not measured"),
         (value(0.2, (0.1, 0.3), None), "not published"),
@@ -74,7 +74,7 @@ def test_the_page_lists_every_experiment_and_draws_those_that_were_run(tmp_path:
     assert page.count("<bdi>not run") >= len(list(all_experiments())) - 1
     assert page.count("<svg") == 1
     assert 'href="decaf-table3/figures.html"' in page
-    assert "stronger here" in page
+    assert "better here" in page
     assert "<script>alert" not in page
 
 

@@ -3,6 +3,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overheard.core.errors import OutputError
 from overheard_studies.how_run import CHECKOUT, HowRun
@@ -63,3 +65,27 @@ def test_refuses_a_missing_or_damaged_file(tmp_path: Path, content: str | None) 
         (tmp_path / "figures.json").write_text(content)
     with pytest.raises(OutputError, match=r"figures\.json: the file is missing or damaged"):
         load_values(tmp_path)
+
+
+@given(
+    st.floats(-1000.0, 1000.0, allow_subnormal=False), st.floats(1e-4, 1000.0), st.floats(0, 1)
+)
+def test_the_shown_ends_of_an_interval_differ(low: float, width: float, part: float) -> None:
+    value = low + part * width
+    shown, interval, _ = ReproducedValue("a", "", value, low, low + width, None, None).texts
+    least, most = (float(one.replace("−", "-")) for one in interval.split(" to "))
+    assert least < most
+    # Rounded at most at the second digit of the width.
+    assert abs(least - low) <= 0.05 * width
+    assert abs(float(shown.replace("−", "-")) - value) <= 0.05 * width
+
+
+def test_a_value_without_an_interval_is_shown_alone() -> None:
+    assert VALUES[1].texts == ("1.0", "–", "–")
+    assert VALUES[2].texts == ("–", "–", "–")
+    nothing = ReproducedValue(
+        "a", "", 0.5, float("nan"), float("nan"), 0.46880000000000005, None
+    )
+    assert nothing.texts == ("0.50", "–", "0.4688")
+    tiny = ReproducedValue("a", "", 1.4e-6, 1e-6, 2e-6, None, None)
+    assert tiny.texts == ("1.4e-06", "1e-06 to 2e-06", "–")

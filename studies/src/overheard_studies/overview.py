@@ -10,8 +10,6 @@ from markupsafe import Markup
 from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
-from overheard.findings.number_format import BARE_NUMBER
-from overheard.statistics.estimate import Estimate
 from overheard_studies.conclusions_page import conclusion_counts, conclusions_table, of_papers
 from overheard_studies.experiments import StoredExperiment, load_experiments
 from overheard_studies.pages.published_chart import PublishedPoint, published_chart
@@ -22,8 +20,8 @@ OVERVIEW_FILE = "index.html"
 
 Comparison = Literal[
     "reproduced",
-    "stronger here",
-    "weaker here",
+    "better here",
+    "worse here",
     "differs",
     "not published",
     "not measured",
@@ -32,19 +30,19 @@ Comparison = Literal[
 ]
 """How a value compares with the published one; the last four say why it cannot be compared."""
 
-COMPARED: tuple[Comparison, ...] = ("reproduced", "stronger here", "weaker here", "differs")
+COMPARED: tuple[Comparison, ...] = ("reproduced", "better here", "worse here", "differs")
 """The comparisons of values that can be compared."""
 
 
 def compare_value(one: ReproducedValue, *, quick: bool) -> Comparison:
     """Compare a value with the published one.
 
-    It is reproduced if its 95 % interval holds the published value. Whether an attack is
-    stronger follows from the direction of the value.
+    It is reproduced if its 95 % interval holds the published value. Whether an attack or model
+    is better follows from the direction of the value.
 
     >>> value = ReproducedValue("l1", "MNIST", 0.2, 0.15, 0.25, 0.3, "lower")
     >>> compare_value(value, quick=False)
-    'stronger here'
+    'better here'
     """
     if one.value is None or one.published is None:
         return "not measured" if one.value is None else "not published"
@@ -54,8 +52,8 @@ def compare_value(one: ReproducedValue, *, quick: bool) -> Comparison:
         return "reproduced"
     if one.better is None:
         return "differs"
-    is_stronger = (one.value > one.published) == (one.better == "higher")
-    return "stronger here" if is_stronger else "weaker here"
+    is_better = (one.value > one.published) == (one.better == "higher")
+    return "better here" if is_better else "worse here"
 
 
 def write_overview(folder: Path) -> Path:
@@ -142,9 +140,7 @@ def _values_table(name: str, stored: StoredValues) -> ReportTable:
                 make_printable(one.name),
                 make_printable(one.setting),
                 compare_value(one, quick=stored.quick),
-                BARE_NUMBER.format(one.value),
-                BARE_NUMBER.format_interval(Estimate(one.value or 0.0, one.low, one.high)),
-                BARE_NUMBER.format(one.published),
+                *one.texts,
             )
             for one in stored.values
         ),

@@ -16,7 +16,6 @@ from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportFigure, ReportTable
 from overheard.findings.audit import Audit
 from overheard.findings.names import make_printable
-from overheard.findings.number_format import BARE_NUMBER, direction_label
 from overheard.plans.plan import Plan
 from overheard.report.write import write_report
 from overheard.statistics.estimate import Estimate
@@ -447,7 +446,7 @@ def _value_tables(values: Values) -> tuple[ReportTable, ...]:
     return tuple(
         ReportTable(
             make_printable(run),
-            ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Direction"),
+            ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Better if"),
             tuple(_row(one) for one in values_of_run),
             2,
         )
@@ -461,10 +460,8 @@ def _row(one: ReproducedValue) -> tuple[str, ...]:
     return (
         make_printable(one.name),
         make_printable(one.setting.partition("; ")[2]),
-        BARE_NUMBER.format(one.value),
-        BARE_NUMBER.format_interval(Estimate(one.value or 0.0, one.low, one.high)),
-        BARE_NUMBER.format(one.published),
-        "" if one.better is None else direction_label(one.better),
+        *one.texts,
+        one.better or "",
     )
 
 

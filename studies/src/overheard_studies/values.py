@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from math import isfinite
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from overheard.core.scorer import Better
 from overheard.disk.writing import write_text
 from overheard.drawing.figures import ReportTable
 from overheard.findings.names import make_printable
-from overheard.findings.number_format import NO_NUMBER, format_number
+from overheard.findings.number_format import MINUS, NO_NUMBER, format_number
 from overheard.statistics.estimate import Estimate
 from overheard_studies.how_run import HowRun
 from overheard_studies.pages.experiment_page import PaperStatement
@@ -52,6 +52,39 @@ class ReproducedValue:
     high: float | None
     published: float | None
     better: Better | None
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The value, its interval and the published value, as tables show them.
+
+        The first two have two digits of the interval's width, so that its ends differ. The
+        published value has up to four digits, as in the papers.
+
+        >>> ReproducedValue("a", "", 0.98254, 0.98060, 0.98448, 0.9932, None).texts
+        ('0.9825', '0.9806 to 0.9845', '0.9932')
+        >>> ReproducedValue("a", "", -19.2, -52.0, 13.3, None, None).texts
+        ('−19', '−52 to 13', '–')
+        """
+        published = NO_NUMBER if self.published is None else _show(self.published, ".4g")
+        low, high = self.low, self.high
+        if self.value is None or low is None or high is None or not isfinite(high - low):
+            return format_number(self.value), NO_NUMBER, published
+        numbers = (self.value, low, high)
+        if high - low <= LEAST_WIDTH:
+            value, lowest, highest = map(format_number, numbers)
+        else:
+            places = max(0, 1 - floor(log10(high - low)))
+            value, lowest, highest = (_show(one, f".{places}f") for one in numbers)
+        return value, f"{lowest} to {highest}", published
+
+
+LEAST_WIDTH = 1e-5
+"""Width of an interval up to which its numbers are shown with few significant digits."""
+
+
+def _show(number: float, form: str) -> str:
+    text = format(number, form)
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 Values = Sequence[ReproducedValue]
@@ -137,10 +170,7 @@ def tabulate_values(caption: str, values: Sequence[ReproducedValue]) -> ReportTa
             (
                 make_printable(one.name),
                 make_printable(one.setting.partition("; ")[2]),
-                format_number(one.value),
-                f"{format_number(one.low)} to {format_number(one.high)}"
-                if one.low is not None and isfinite(one.low)
-                else NO_NUMBER,
+                *one.texts[:2],
             )
             for one in values
         ),
