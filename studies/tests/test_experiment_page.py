@@ -46,7 +46,7 @@ def test_a_statement_of_the_paper_has_measured_evidence() -> None:
 def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
     html = page()
     assert "statements" not in html
-    assert "The paper’s figures" not in html
+    assert "The figures" not in html
     assert "The underlying audits" not in html
 
 

@@ -1,4 +1,4 @@
-"""The page of a reproduced paper experiment, which works offline."""
+"""The page of an experiment, of a paper or of this project, which works offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,20 +9,20 @@ from overheard.findings.names import make_printable
 from overheard.report.template import load_template
 
 Holds = Literal["yes", "no", "undecided"]
-"""Whether a statement of the paper holds by the measured values."""
+"""Whether a statement holds by the measured values."""
 
 State = Literal["yes", "no", "undecided", "cannot be run here"]
-"""Whether a statement of the paper holds here, if it can be judged at all."""
+"""Whether a statement holds here, if it can be judged at all."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PaperStatement:
-    """A statement that a paper makes about its results, and whether it was reproduced.
+    """What a paper, or this project before its runs, says of results, and whether it holds.
 
     Args:
         key: its name among the statements of one experiment.
-        statement: the paper's sentence.
+        statement: the sentence.
         holds: by the measured values and their intervals.
         evidence: these values in words, or why there are none.
         condition: where the values must lie, such as "above 0.5"; "" = the evidence says it.
@@ -45,7 +45,7 @@ class ExperimentPage:
         name: the name of the experiment.
         title: what it shows.
         differences: how the setting differs from the paper's.
-        statements: the paper's statements.
+        statements: what the paper, or this project before the runs, says of results.
         figures: the figures; names in them are already escaped by
             `findings.names.make_printable`.
         numbers: each value with the published one, one table per run.
@@ -82,8 +82,8 @@ class ExperimentPage:
 
 def _statements_table(readings: Sequence[PaperStatement]) -> ReportTable:
     return ReportTable(
-        "The paper’s statements, compared with the measured values",
-        ("The paper says", "Does it hold here?", "Evidence", "It must lie"),
+        "Statements made before the runs, compared with the measured values",
+        ("Statement", "Does it hold here?", "Evidence", "It must lie"),
         tuple(
             (
                 make_printable(one.statement),
