@@ -446,7 +446,7 @@ def _value_tables(values: Values) -> tuple[ReportTable, ...]:
     return tuple(
         ReportTable(
             make_printable(run),
-            ("Value", "Setting", "Reproduced", "95 % interval", "Published", "Better if"),
+            ("Value", "Setting", "Here", "95 % interval", "Published", "Better if"),
             tuple(_row(one) for one in values_of_run),
             2,
         )
