@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from overheard.plans.plan import read_plan
@@ -59,6 +60,20 @@ def test_claims_and_verdicts_are_compared_with_float32(
     text = import_module("page")._precisions(rows)
     assert "| precision | seconds | verdicts that differ | lira | decaf |" in text
     assert "| bf16 | 2.00 s | 1 of 1 | 0e+00 | 3e-01 |" in text
+
+
+def test_a_claim_that_is_no_number_is_no_small_change(
+    audits: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def audit(plan: str, device: str, folder: Path) -> float:
+        claim = [0.6, 0.8] if "float32" in plan else [0.6, float("nan")]
+        _write_findings(plan, folder, claim, "leaks")
+        return 1.0
+
+    monkeypatch.setattr(audits, "audit", audit)
+    rows = audits.by_precision("cuda", ("float32", "bf16"))
+    assert np.isnan(rows["bf16"]["change of claims"]["decaf"])
+    assert "| bf16 | 1.00 s | 0 of 1 | 0e+00 | nan |" in import_module("page")._precisions(rows)
 
 
 def test_other_claims_are_no_comparison(

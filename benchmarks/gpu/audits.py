@@ -154,29 +154,45 @@ def by_precision(
         a claim: the L2 norm of the difference, over that of the claim.
 
     """
-    rows = dict[str, dict[str, object]]()
+    spent = dict[str, float]()
+    claims = dict[str, dict[tuple[str, str], np.ndarray]]()
+    verdicts = dict[str, dict[str, str]]()
     with TemporaryDirectory() as place:
         _write_noise(Path(place) / "noise.npz")
-        folders = [Path(place) / one for one in precisions]
-        for precision, folder in zip(precisions, folders, strict=True):
-            spent = audit(CLAIMS.replace("PRECISION", precision), device, folder)
-            claims, verdicts = _claims(folder), _verdicts(folder)
-            exact, others = _claims(folders[0]), _verdicts(folders[0])
-            if claims.keys() != exact.keys() or not claims:
-                raise RuntimeError(f"{precision} has other claims than {precisions[0]}")
-            change = dict[str, float]()
-            for what, claim in claims.items():
-                size = max(float(np.linalg.norm(exact[what])), 1e-12)
-                apart = float(np.linalg.norm(claim - exact[what])) / size
-                change[what[0]] = max(change.get(what[0], 0.0), apart)
-            differ = [what for what in others if verdicts.get(what) != others[what]]
-            rows[precision] = {
-                "s": spent,
-                "verdicts": len(others),
-                "changed verdicts": differ,
-                "change of claims": change,
-            }
-    return rows
+        for one in precisions:
+            folder = Path(place) / one
+            spent[one] = audit(CLAIMS.replace("PRECISION", one), device, folder)
+            claims[one], verdicts[one] = _claims(folder), _verdicts(folder)
+    first = precisions[0]
+    for one in precisions:
+        if claims[one].keys() != claims[first].keys() or not claims[one]:
+            raise RuntimeError(f"{one} has other claims than {first}")
+        if verdicts[one].keys() != verdicts[first].keys():
+            raise RuntimeError(f"{one} has verdicts on other questions than {first}")
+    return {
+        one: {
+            "s": spent[one],
+            "verdicts": len(verdicts[first]),
+            "changed verdicts": [
+                what for what in verdicts[one] if verdicts[one][what] != verdicts[first][what]
+            ],
+            "change of claims": _largest_changes(claims[first], claims[one]),
+        }
+        for one in precisions
+    }
+
+
+def _largest_changes(
+    exact: dict[tuple[str, str], np.ndarray], rounded: dict[tuple[str, str], np.ndarray]
+) -> dict[str, float]:
+    """Return the largest relative change by attack; NaN if a claim is not finite."""
+    changes = dict[str, list[float]]()
+    for what, claim in exact.items():
+        size = max(float(np.linalg.norm(claim)), 1e-12)
+        apart = float(np.linalg.norm(rounded[what] - claim))
+        changes.setdefault(what[0], []).append(apart / size)
+    # NumPy's maximum keeps NaN, which Python's would drop.
+    return {attack: float(np.max(found)) for attack, found in changes.items()}
 
 
 def _claims(folder: Path) -> dict[tuple[str, str], np.ndarray]:

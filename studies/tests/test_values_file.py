@@ -89,3 +89,7 @@ def test_a_value_without_an_interval_is_shown_alone() -> None:
     assert nothing.texts == ("0.50", "–", "0.4688")
     tiny = ReproducedValue("a", "", 1.4e-6, 1e-6, 2e-6, None, None)
     assert tiny.texts == ("1.4e-06", "1e-06 to 2e-06", "–")
+    spoiled = ReproducedValue("a", "", float("nan"), 0.1, 0.2, float("inf"), None)
+    assert spoiled.texts == ("–", "0.10 to 0.20", "–")
+    reversed_ends = ReproducedValue("a", "", 0.15, 0.2, 0.1, None, None)
+    assert reversed_ends.texts == ("0.15", "0.20 to 0.10", "–")

@@ -1,26 +1,26 @@
 """CPU time of all commands that worked in one folder."""
 
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self, final
+from typing import Annotated, final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from overheard.auditing.audited_run import core_seconds
+from overheard.core.errors import OutputError
+from overheard.disk.reading import read_small_file
 from overheard.disk.writing import write_text
 
 CORE_TIME_FILE = "core_seconds.json"
 """File name of the sum."""
 
-_SECONDS = TypeAdapter(float)
+_SECONDS = TypeAdapter(Annotated[float, Field(strict=True, ge=0, le=1e9)])
+"""A sum of at most thirty years; others are errors."""
 
 
 @final
 class CoreTime:
     """Counts the CPU seconds of a command, and adds those of earlier commands.
-
-    As a context it writes the sum when the command ends, also by an error or an interruption.
-    A command that is killed at once is not counted.
 
     Args:
         folder: the folder in which the commands work.
@@ -39,25 +39,17 @@ class CoreTime:
             return None
         return round(self._earlier + now - self._begun, 1)
 
-    def __enter__(self) -> Self:
-        """Return this."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Write the sum."""
+    def store(self) -> None:
+        """Write the sum into the folder; one that cannot be written is not counted later."""
         total = self.total()
         if total is not None and self._folder.is_dir():
-            write_text(self._folder / CORE_TIME_FILE, f"{total}\n", inside=self._folder)
+            with suppress(OutputError):
+                write_text(self._folder / CORE_TIME_FILE, f"{total}\n", inside=self._folder)
 
 
 def _read(path: Path) -> float:
     """Return a sum; 0 if there is none, or if the file is damaged."""
     try:
-        return _SECONDS.validate_json(path.read_bytes())
-    except (OSError, ValidationError):
+        return _SECONDS.validate_json(read_small_file(path, OutputError))
+    except (OSError, OutputError, ValidationError):
         return 0.0

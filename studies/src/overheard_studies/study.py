@@ -294,8 +294,11 @@ class Study:
             raise PlanError(f"{self.name} cannot be run here: {self.reason_not_run}")
         if portion.arms and not self.has_separate_arms:
             raise PlanError(f"{self.name} has no arms that can be run alone: leave out --arm")
-        with CoreTime(folder) as core_time:
+        core_time = CoreTime(folder)
+        try:
             return self._run(folder, quick, resources, on_step, portion, rerun, core_time)
+        finally:
+            core_time.store()
 
     def _run(
         self,

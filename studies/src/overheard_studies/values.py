@@ -83,6 +83,8 @@ LEAST_WIDTH = 1e-5
 
 
 def _show(number: float, form: str) -> str:
+    if not isfinite(number):
+        return NO_NUMBER
     text = format(number, form)
     return MINUS + text[1:] if text.startswith("-") else text
 
