@@ -43,6 +43,13 @@ def test_a_statement_of_the_paper_has_measured_evidence() -> None:
     ]
 
 
+def test_only_statements_about_audits_are_said_to_need_five_runs() -> None:
+    """The runs of a measurement without audits are not counted."""
+    statement = (PaperStatement("key", "It shows.", "yes", "by 3", "above 2"),)
+    assert "at least five runs" in page(statement, audits=("even_70",))
+    assert "at least five runs" not in page(statement)
+
+
 def test_without_sentences_or_drawings_there_are_no_empty_sections() -> None:
     html = page()
     assert "statements" not in html
