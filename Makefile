@@ -79,8 +79,9 @@ coverage: install ## print the coverage of all tests; .coverage says which test 
 	$(BIN)/pytest -n 2 -q --dist worksteal --cov --cov-context=test --cov-report=
 	@echo "Coverage of lines and branches: $$($(BIN)/coverage report --format=total) %"
 
-deployments: install ## record real runs of Flower and NVFlare
-	$(BIN)/pytest -n 2 -q --dist worksteal -m 'deployment and not nightly' tests/recorders
+deployments: install ## record real runs of Flower and NVFlare, and simulate on workers of Ray
+	$(BIN)/pytest -n 2 -q --dist worksteal -m 'deployment and not nightly' tests/recorders \
+		tests/simulation/cluster/test_ray_executor.py
 
 ray-cluster: install ## let machines of a Ray cluster of two fail, for three minutes
 	$(BIN)/pytest -q -m deployment tests/simulation/cluster

@@ -40,6 +40,7 @@ def ray():
 
 # Ray leaves sockets and files to the garbage collector.
 @with_ray
+@pytest.mark.deployment
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestOnThisMachine:
@@ -72,7 +73,6 @@ class TestOnThisMachine:
         assert (tmp_path / "died").exists()
         assert survived.equal(raw_readings(knowledge()))
 
-    @pytest.mark.deployment
     def test_a_task_that_kills_all_workers_is_given_up(self, ray, tmp_path) -> None:
         task = WorkerTask(DiesAtFirst(str(tmp_path), 99), (NUMBERS,))
         with pytest.raises(WorkerError, match="died 4 times"):
