@@ -28,11 +28,14 @@ def import_all() -> None:
     # At their import, readers of Keras and ONNX ask the system what machine this is.
     import h5py  # noqa: F401
     import onnx  # noqa: F401
+    import pandas as pd  # noqa: F401
+    import pyarrow.compute  # noqa: F401
     import typer
 
     import overheard
     import overheard.cli.main
     from overheard.plans.built_in import built_in_plan
+    from overheard.plans.source_code import code_digest, simulation_digest
 
     for module in pkgutil.walk_packages(overheard.__path__, "overheard."):
         is_of_framework = any(one in module.name for one in OF_FRAMEWORKS)
@@ -41,6 +44,8 @@ def import_all() -> None:
     # What is built once a process and is the same in each.
     typer.main.get_command(overheard.cli.main.app)
     built_in_plan()
+    code_digest([name for name in sys.modules if name.startswith("overheard.")], ())
+    simulation_digest(())
 
 
 def serve() -> None:
