@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, final
@@ -505,8 +506,18 @@ def main() -> None:
     sys.exit(code)
 
 
+@cache
+def command() -> Callable[..., object]:
+    """Return the command with the options of all its commands, built once."""
+    return typer.main.get_command(app)
+
+
 def _run(sigterm: SigtermHandler | None = None) -> int:
-    return run_command(app, sigterm or SigtermHandler())
+    return run_command(_call, sigterm or SigtermHandler())
+
+
+def _call(*, standalone_mode: bool) -> object:
+    return command()(standalone_mode=standalone_mode)
 
 
 @final

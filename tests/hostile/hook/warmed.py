@@ -30,7 +30,6 @@ def import_all() -> None:
     import onnx  # noqa: F401
     import pandas as pd  # noqa: F401
     import pyarrow.compute  # noqa: F401
-    import typer
 
     import overheard
     import overheard.cli.main
@@ -42,7 +41,7 @@ def import_all() -> None:
         if not is_of_framework and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     # What is built once a process and is the same in each.
-    typer.main.get_command(overheard.cli.main.app)
+    overheard.cli.main.command()
     built_in_plan()
     code_digest([name for name in sys.modules if name.startswith("overheard.")], ())
     simulation_digest(())
