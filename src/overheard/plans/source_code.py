@@ -80,10 +80,13 @@ def simulation_digest(plugins: Iterable[object]) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _SourceFile:
-    """The digest of a module's file and the names of all modules that it may import."""
+    """The digest of a module's file and the names of all modules that it may import.
+
+    Importing a module imports the packages above it, too.
+    """
 
     digest: str
-    imported: tuple[str, ...]
+    imported: frozenset[str]
 
 
 def _digest(files: Mapping[str, _SourceFile], begin: str = "") -> str:
@@ -119,13 +122,13 @@ def _needed_files(
         if file is None:
             if name in named:
                 # No source is known, so nothing stored may be used again.
-                found[name] = _SourceFile(uuid4().hex, ())
+                found[name] = _SourceFile(uuid4().hex, frozenset())
             continue
         found[name] = file
         # Most modules are imported by many files: each is looked at once.
-        new = [one for one in (*_parents(name), *file.imported) if one not in met]
-        met.update(new)
-        pending += [one for one in dict.fromkeys(new) if _is_followed(one, followed)]
+        new = file.imported - met
+        met |= new
+        pending += [one for one in new if _is_followed(one, followed)]
     return found
 
 
@@ -176,13 +179,14 @@ _LOADED = dict[str, tuple[object, _SourceFile]]()
 def _read_source(name: str, path: Path, changed: int, size: int) -> _SourceFile:
     content = _read_text(path)
     digest = blake2b(content, digest_size=8).hexdigest()
+    above = frozenset(_parents(name))
     try:
         tree = _parse_imports(content)
     except (SyntaxError, ValueError):
         # A compiled module; its bytes are all that is known of it.
-        return _SourceFile(digest, ())
+        return _SourceFile(digest, above)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return _SourceFile(digest, tuple(dict.fromkeys(_imported(tree, package))))
+    return _SourceFile(digest, above.union(_imported(tree, package)))
 
 
 def _read_text(path: Path) -> bytes:
