@@ -244,7 +244,7 @@ def test_sigterm_ends_training_and_workers_like_ctrl_c(tmp_path: Path):
     expected = 4 if sys.platform == "linux" else 3
     try:
         while len(workers) < expected and command.poll() is None:
-            time.sleep(0.02)
+            time.sleep(0.1)
             workers = descendants(command.pid)
         command.terminate()
         out, told = command.communicate(timeout=60)
