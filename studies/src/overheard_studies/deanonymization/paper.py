@@ -40,7 +40,7 @@ PAPER_SIZE = "55 bloggers, 53 users of PIPA, 327 of OpenImages, 118 of Yelp; 200
 HOURS = {
     "figure2": 1.5,
     "table2": 2.2,
-    "table3": 8.5,
+    "table3": 4.8,
     "iid": 1.0,
     "cross_modal": 1.2,
     "figure5": 0.2,
