@@ -91,6 +91,18 @@ def test_core_time_of_an_interrupted_command_counts(
     assert how_run.core_seconds == 5.0
 
 
+def test_core_time_of_commands_at_the_same_time_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 0.0, 3.0, 5.0, 5.0])
+    monkeypatch.setattr(core_time, "core_seconds", lambda: next(clock))
+    one, other = core_time.CoreTime(tmp_path), core_time.CoreTime(tmp_path)
+    one.store()
+    other.store()
+    assert other.total() == 13.0
+    assert (tmp_path / core_time.CORE_TIME_FILE).read_text() == "8.0\n"
+
+
 @pytest.mark.parametrize(
     "content", ['{"a": 1}', "NaN", "Infinity", "-5", '"7"', "true", "1e12", "9" * 10**6, ""]
 )

@@ -20,7 +20,9 @@ _SECONDS = TypeAdapter(Annotated[float, Field(strict=True, ge=0, le=1e9)])
 
 @final
 class CoreTime:
-    """Counts the CPU seconds of a command, and adds those of earlier commands.
+    """Counts the CPU seconds of a command, and adds those of the commands that ended before.
+
+    Commands may work in the folder at the same time, each on other audits.
 
     Args:
         folder: the folder in which the commands work.
@@ -30,14 +32,13 @@ class CoreTime:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._begun = core_seconds()
-        self._earlier = _read(folder / CORE_TIME_FILE)
 
     def total(self) -> float | None:
-        """Return the seconds of all commands so far; None if this system does not tell."""
+        """Return the seconds of this and all ended commands; None if the system tells none."""
         now = core_seconds()
         if now is None or self._begun is None:
             return None
-        return round(self._earlier + now - self._begun, 1)
+        return round(_read(self._folder / CORE_TIME_FILE) + now - self._begun, 1)
 
     def store(self) -> None:
         """Write the sum into the folder; one that cannot be written is not counted later."""
