@@ -1,5 +1,6 @@
 """`make gpu-check` finds a GPU whose updates differ from the CPU's."""
 
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from overheard.core.recipe import Recipe
+from overheard.core.recipe import PrivateSteps, Recipe
 from overheard.learning.models.mlp import Mlp
 
 FOLDER = Path(__file__).parent.parent / "benchmarks" / "gpu"
@@ -19,8 +20,11 @@ def equality(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     found = import_module("equality")
     build = partial(Mlp(hidden=(4,)).build, found.TABLE)
     pool = found._pool(found.TABLE, 32)
-    case = found.Case(build, pool, Recipe(rate=0.1, epochs=1, batch=8), 16)
-    monkeypatch.setattr(found, "cases", lambda: {"mlp": case})
+    recipe = Recipe(rate=0.1, epochs=1, batch=8)
+    private = replace(recipe, private_steps=PrivateSteps(1.0, 1.0, 2, "poisson"))
+    recipes = {"mlp": recipe, "mlp, DP-SGD": private}
+    cases = {name: found.Case(build, pool, one, 16) for name, one in recipes.items()}
+    monkeypatch.setattr(found, "cases", lambda: cases)
     return found
 
 
@@ -51,6 +55,7 @@ def test_updates_that_differ_are_named(
     _, missed = equality.compare_all("other")
     assert {one.split(":")[0] for one in missed} >= {
         "mlp, auto, float32",
+        "mlp, DP-SGD, auto, float32",
         "mlp, auto, two runs",
         "defenses, float32",
     }
