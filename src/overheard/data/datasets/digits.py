@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, final
@@ -58,10 +59,12 @@ class Digits(DataSource):
         )
 
 
+@cache
 def _read_table() -> Float[Tensor, "examples pixels_and_label"]:
     """Return the table of scikit-learn, whose last column is the digit, in float64.
 
-    Its file is read without importing scikit-learn, which takes over a second.
+    Its file is read without importing scikit-learn, which takes over a second. Its numbers are
+    kept, a megabyte, as reading them takes most of the time of loading the data.
     """
     package = find_spec("sklearn")
     assert package is not None
