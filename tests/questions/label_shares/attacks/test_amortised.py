@@ -132,6 +132,11 @@ class TestOneRound:
     def test_finds_the_shares_that_leak(self, leaked):
         assert max(l1_errors(leaked)) < 0.4
 
+    def test_training_its_networks_removes_a_third_of_the_error_or_more(self, leaked, leaky):
+        # One step leaves the networks untrained: the equation of the output bias decides.
+        untrained = infer(server_view(leaky), leaky.knowledge, FOUR, Amortised(steps=1))
+        assert sum(l1_errors(leaked)) < 2 / 3 * sum(l1_errors(untrained))
+
     def test_finds_nothing_without_a_leak(self, tight):
         # All updates are those of balanced clients.
         claims = infer(server_view(tight), tight.knowledge)
