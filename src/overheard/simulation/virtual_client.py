@@ -11,7 +11,6 @@ from torch import Tensor
 from overheard.core.errors import NeedsError, PlanError
 from overheard.core.seeds import Seed
 from overheard.core.split import Rows, Split
-from overheard.data.partition.label_split import LabelSplit
 from overheard.simulation.auxiliary_split import Quarters
 from overheard.simulation.client_sizes import draw_size
 
@@ -95,16 +94,12 @@ def draw_counts(
     """
     client_seed = seed.child("client", number)
     size = draw_size(sizes, client_seed.child("size"))
-    split = splits[int(client_seed.child("split").numpy().integers(len(splits)))]
-    labels, own_size = torch.arange(size * classes) % classes, torch.tensor([size])
+    index = int(client_seed.child("split").numpy().integers(len(splits)))
+    labels = torch.arange(size * classes) % classes
     split_seed = client_seed.child("shares")
     try:
-        if isinstance(split, LabelSplit):
-            (counts,) = split.draw_label_counts(labels, own_size, classes, split_seed)
-        else:
-            (rows,) = split.assign(labels, None, own_size, classes, split_seed)
-            counts = labels[rows].bincount(minlength=classes)
+        (rows,) = splits[index].assign(labels, None, torch.tensor([size]), classes, split_seed)
     except PlanError as error:
         # Sizes are those that messages of the run state, so the plan alone cannot be refused.
         raise NeedsError(f"virtual clients need another split or size: {error}") from error
-    return tuple(counts.tolist())
+    return tuple(labels[rows].bincount(minlength=classes).tolist())
