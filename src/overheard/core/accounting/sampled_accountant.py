@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+from jaxtyping import Float
+
 from overheard.core.errors import PlanError
 from overheard.core.mechanism import INSTALL_HINT, PrivacyRelation
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-    from dp_accounting.rdp import RdpAccountant
 
 POPULATION_SIZE = 10**6
 """Population size given to the accountant for sampling; only the sampling rate matters."""
@@ -173,30 +175,30 @@ def _renyi_epsilon(
         orders: orders of the divergences; None = all that are usual.
 
     """
-    one_draw = _draw_divergences(noise.rate, noise.noise_per_unit, orders)
-    from dp_accounting.rdp import compute_epsilon
-
-    epsilon, _ = compute_epsilon(one_draw.orders, noise.draws * one_draw.rdp, delta)
+    try:
+        from dp_accounting.rdp import compute_epsilon
+    except ImportError as missing:
+        raise PlanError(INSTALL_HINT) from missing
+    tried, of_one_draw = _draw_divergences(noise.rate, noise.noise_per_unit, orders)
+    epsilon, _ = compute_epsilon(tried, noise.draws * of_one_draw, delta)
     return float(epsilon)
 
 
 @lru_cache(maxsize=64)
 def _draw_divergences(
     rate: float, noise_per_unit: float, orders: tuple[int, ...] | None
-) -> "RdpAccountant":
-    """Return the Renyi divergences of one draw, which take nearly all time of an epsilon.
+) -> tuple[Float[np.ndarray, " orders"], Float[np.ndarray, " orders"]]:
+    """Return the orders, and the Renyi divergences of one draw, nearly all work of an epsilon.
 
-    Those of several draws are as many times as large.
+    The divergences of n draws are n times as large.
     """
-    try:
-        from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-        from dp_accounting.rdp import RdpAccountant
-    except ImportError as missing:
-        raise PlanError(INSTALL_HINT) from missing
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
     accountant = RdpAccountant(orders)
     with _without_warnings():
         accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_per_unit)))
-    return accountant
+    return np.asarray(accountant.orders), np.asarray(accountant.rdp)
 
 
 @lru_cache(maxsize=256)
