@@ -67,6 +67,24 @@ def test_refuses_a_missing_or_damaged_file(tmp_path: Path, content: str | None) 
         load_values(tmp_path)
 
 
+@pytest.mark.parametrize("spoiled", ["NaN", "1e400", "-Infinity"])
+@pytest.mark.parametrize("number", ["0.18", "0.17", "0.19", "0.185"])
+def test_refuses_a_number_that_is_not_finite(tmp_path: Path, number: str, spoiled: str) -> None:
+    path = write_values(STORED, tmp_path)
+    path.write_text(path.read_text().replace(f": {number},", f": {spoiled},"))
+    with pytest.raises(OutputError, match=r"figures\.json: the file is missing or damaged"):
+        load_values(tmp_path)
+
+
+@pytest.mark.parametrize("spoiled", ["NaN", "1e400", "-1.0"])
+def test_refuses_core_seconds_that_cannot_be(tmp_path: Path, spoiled: str) -> None:
+    how_run = HowRun("0" * 40, "2026-11-27", (0, 1), "1 of 2 audits", "cpu, float32", 7.25)
+    path = write_values(replace(STORED, how_run=how_run), tmp_path)
+    path.write_text(path.read_text().replace("7.25", spoiled))
+    with pytest.raises(OutputError, match=r"figures\.json: the file is missing or damaged"):
+        load_values(tmp_path)
+
+
 @given(
     st.floats(-1000.0, 1000.0, allow_subnormal=False), st.floats(1e-4, 1000.0), st.floats(0, 1)
 )

@@ -4,9 +4,10 @@ import subprocess
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import torch
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from overheard.findings.number_format import format_number
@@ -45,7 +46,7 @@ class HowRun:
     seeds: tuple[int, ...]
     size: str
     device: str
-    core_seconds: float | None
+    core_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
 
     @property
     def short_commit(self) -> str:

@@ -1,7 +1,7 @@
 """The values of a study beside those of the paper: their file, and tables of them."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -9,7 +9,7 @@ from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from overheard.core.errors import OutputError
@@ -150,17 +150,29 @@ def load_values(folder: Path) -> StoredValues:
     """Load the values that a study wrote to its folder, and how it was run.
 
     Raises:
-        OutputError: if the file is missing or damaged.
+        OutputError: if the file is missing or damaged, or a number in it is not finite.
 
     """
     path = folder / VALUES_FILE
     try:
-        return CONTENT.validate_json(path.read_bytes())
-    except (ValidationError, OSError) as error:
+        stored = CONTENT.validate_json(path.read_bytes())
+        # What was not finite when it was written stands there as null.
+        if not all(map(isfinite, _numbers(stored.values))):
+            raise ValueError("a number is not finite")
+    # Pydantic's error is a ValueError, too.
+    except (ValueError, OSError) as error:
         raise OutputError(
             f"{path}: the file is missing or damaged; run `overheard reproduce` with "
             "this folder as its output"
         ) from error
+    return stored
+
+
+def _numbers(values: Values) -> Iterator[float]:
+    for one in values:
+        for number in (one.value, one.low, one.high, one.published):
+            if number is not None:
+                yield number
 
 
 def tabulate_values(caption: str, values: Sequence[ReproducedValue]) -> ReportTable:
