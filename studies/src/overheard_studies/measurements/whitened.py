@@ -75,6 +75,8 @@ ARM = "all clients"
 
 OURS, PROTOTYPE, GRADIENT = "whitened", "prototype", "gradient_membership"
 
+STRENGTH = "strength"
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,8 @@ def _factor(rows: Tensor) -> tuple[Tensor, Tensor]:
     return values + RIDGE * values.mean(), vectors
 
 
+NOTHING_SHARED: Mapping[str, str] = {}
+
 Infer = Callable[[View, Sequence[Party], Knowledge], Mapping[Party, Tensor]]
 
 
@@ -289,10 +293,12 @@ def inferred_by(attack: Attack[Membership]) -> Infer:
 def _strength(
     view: View, targets: Sequence[Party], knowledge: Knowledge
 ) -> Mapping[Party, Tensor]:
-    """Return the strength of each record, over all rounds."""
-    rounds = view.rounds_with_updates(targets[0])
-    found = compute_gradient_evidence(view, knowledge, dict.fromkeys(rounds, targets))
-    total = torch.stack([one.strength for one in found.values()]).sum(0)
+    """Return the strength of each record before any truth, over all rounds."""
+    senders = dict.fromkeys(view.rounds_with_updates(targets[0]), targets)
+    found = compute_gradient_evidence(
+        view, knowledge, senders, joint=WhitenedMembership().joint
+    )
+    total = torch.stack([one.first_strength for one in found.values()]).sum(0)
     return dict(zip(targets, total, strict=True))
 
 
@@ -301,11 +307,15 @@ def _measure(
 ) -> Iterator[ReproducedValue]:
     """Yield the figures of each attack, and the gain of the whitened test over each other."""
     seeds = seeds_of(run, own)
-    by_seed: dict[str, list[Scores]] = {row: [] for row in (*rows, "strength")}
+    by_seed: dict[str, list[Scores]] = {row: [] for row in (*rows, STRENGTH)}
     for seed in seeds:
-        for row, scores in run_world(world, {**rows, "strength": _strength}, seed, run).items():
+        # The whitened test has computed it.
+        found = run_world(
+            world, {**rows, STRENGTH: _strength}, seed, run, same_cache={STRENGTH: OURS}
+        )
+        for row, scores in found.items():
             by_seed[row].append(scores)
-    strengths = by_seed.pop("strength")
+    strengths = by_seed.pop(STRENGTH)
     context = f"{world.describe()}, seeds {', '.join(map(str, seeds))}"
     yield from compare_rows(name, context, by_seed)
     yield from _readable(name, context, by_seed[OURS], strengths)
@@ -385,8 +395,11 @@ def run_world(
     seed: int,
     run: MeasurementRun,
     only_round: int | None = None,
+    same_cache: Mapping[str, str] = NOTHING_SHARED,
 ) -> Mapping[str, Scores]:
     """Simulate a run in a folder that the next one replaces, and attack it on one core.
+
+    No row finds what another one computed, but for those of `same_cache`.
 
     Args:
         world: the federation.
@@ -394,6 +407,7 @@ def run_world(
         seed: of the run.
         run: has the folder and the resources.
         only_round: the round whose updates are read; None = all rounds.
+        same_cache: of some rows, the row whose computations they may find.
 
     """
     plan, folder = world.plan(seed), run.folder / "run"
@@ -407,10 +421,9 @@ def run_world(
     targets = sorted(owners.members.keys() & set(view.senders()), key=str)
     owned = {place for one in owners.members.values() for place in one} | {*owners.excluded}
     known = load_inputs(plan, resources, MemoryTensorCache()).for_attackers(seed)
-    found = {}
+    found, caches = {}, {row: MemoryTensorCache() for row in rows}
     for row, infer in rows.items():
-        # No attack finds what another one computed.
-        own = replace(known, cache=MemoryTensorCache())
+        own = replace(known, cache=caches[same_cache.get(row, row)])
         knowledge = attacker_knowledge(plan.arms[0], plan.threats[0], own)
         begun = process_time()
         scores = infer(view, targets, knowledge)

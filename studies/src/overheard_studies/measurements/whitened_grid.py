@@ -44,6 +44,12 @@ RATES, BATCHES, EPOCHS = (0.01, 0.03, 0.1), (8, 32, 128), (1, 5)
 ROUNDS = (1, 10, 50)
 """Rounds of a model that is being trained, counted from 1."""
 
+POPULATIONS = {"cifar10": 15, "mnist": 20}
+"""Clients of the model, of which `PER_ROUND` train in a round. A subset of CIFAR-10 with 12,000
+images has records for no more."""
+
+PER_ROUND = 5
+
 ROWS: Mapping[str, Infer] = {
     OURS: inferred_by(WhitenedMembership(joint=False)),
     "fed_mia": inferred_by(FedMia()),
@@ -114,10 +120,13 @@ def _measure_world(
 
 
 def _measure_rounds(source: str, run: MeasurementRun) -> Iterator[ReproducedValue]:
-    """Yield the figures in single rounds, with a quarter of twenty clients in each."""
+    """Yield the figures in single rounds, with some of the clients in each."""
+    clients = POPULATIONS[source]
     for number in ROUNDS[:2] if run.quick else ROUNDS:
         # A run does not depend on how many rounds follow.
-        world = replace(_base(source), clients=20, participation=0.25, rounds=number)
+        world = replace(
+            _base(source), clients=clients, participation=PER_ROUND / clients, rounds=number
+        )
         name = f"{source}_round_{number}"
         yield from _measure_world(name, world, run, only_round=number - 1)
 
