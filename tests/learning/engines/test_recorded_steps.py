@@ -166,8 +166,40 @@ def test_steps_whose_recording_fails_are_launched_one_by_one(
 
 
 class FailedGraph:
+    """A graph as torch leaves it after an error while it was recorded.
+
+    Args:
+        state: of its recording: "ended" if torch has ended it, "open" if it can be ended, and
+            "broken" if it cannot.
+
+    """
+
+    def __init__(self, state: str) -> None:
+        self.state, self.has_memory = state, True
+
+    def pool(self) -> tuple[int, int]:
+        if self.state != "ended":
+            raise RuntimeError("called without a preceding successful capture")
+        return (0, 3)
+
     def capture_end(self) -> None:
-        raise RuntimeError("operation failed due to a previous error during capture")
+        if self.state != "open":
+            raise RuntimeError("operation failed due to a previous error during capture")
+        self.state = "ended"
+
+    def reset(self) -> None:
+        assert self.state == "ended"
+        self.has_memory = False
+
+
+@pytest.mark.parametrize("state", ["ended", "open"])
+def test_a_recording_that_lacks_memory_gives_its_own_back(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_steps, "_FAILED", failed := [])
+    recorded_steps.end_failed_recording(graph := FailedGraph(state), (0, 3))
+    assert not graph.has_memory
+    assert failed == []
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -175,16 +207,20 @@ def test_a_failed_recording_takes_no_more_memory_from_its_pool(
     older: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newer_name, older_name = recorded_steps._ENDS_OF_POOL
-    ended = list[object]()
+    ended, released = list[object](), list[object]()
     monkeypatch.delattr(torch._C, newer_name, raising=False)
+    monkeypatch.setattr(
+        torch._C, "_cuda_releasePool", lambda *given: released.append(given), raising=False
+    )
     name = older_name if older else newer_name
     monkeypatch.setattr(torch._C, name, lambda *given: ended.append(given), raising=False)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     monkeypatch.setattr(recorded_steps, "_FAILED", [])
-    recorded_steps.end_failed_recording(FailedGraph(), (0, 3))
-    assert ended == [(1, (0, 3))]
-    recorded_steps.end_failed_recording(FailedGraph(), None)
-    assert len(ended) == 1
+    recorded_steps.end_failed_recording(FailedGraph("broken"), (0, 3))
+    assert ended == released == [(1, (0, 3))]
+    recorded_steps.end_failed_recording(FailedGraph("broken"), None)
+    assert len(ended) == len(released) == 1
+    assert len(recorded_steps._FAILED) == 2
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), RuntimeError("wrong")])

@@ -485,6 +485,9 @@ class _FailingGraph:
         self.ended.append("ended")
         raise RuntimeError("operation failed due to a previous error during capture")
 
+    def pool(self) -> tuple[int, int]:
+        raise RuntimeError("called without a preceding successful capture")
+
 
 @pytest.mark.parametrize(
     ("error", "raised"),

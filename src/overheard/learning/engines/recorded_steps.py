@@ -172,17 +172,35 @@ def _graph_of(step: Step, memory: "torch.cuda._POOL_HANDLE | None") -> torch.cud
 def end_failed_recording(
     graph: torch.cuda.CUDAGraph, pool: "torch.cuda._POOL_HANDLE | None"
 ) -> None:
-    """End the recording of a graph after an error, so that the GPU can be used as before."""
-    try:
-        graph.capture_end()
-    except RuntimeError:
-        # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
-        _FAILED.append(graph)
-        found = (getattr(torch._C, name, None) for name in _ENDS_OF_POOL)
-        end = next((one for one in found if one is not None), None)
-        if pool is not None and end is not None:
+    """End the recording of a graph after an error, so that the GPU can be used as before.
+
+    Its memory is free then.
+    """
+    with suppress(RuntimeError):
+        if not _has_ended(graph):
+            graph.capture_end()
+        graph.reset()
+        return
+    # torch < 2.12 then still takes memory from the graph's pool, and asks the graph when.
+    _FAILED.append(graph)
+    if pool is None:
+        return
+    found = (getattr(torch._C, name, None) for name in _ENDS_OF_POOL)
+    end = next((one for one in found if one is not None), None)
+    release = getattr(torch._C, "_cuda_releasePool", None)
+    for give_back in (end, release):
+        if give_back is not None:
             with suppress(RuntimeError):
-                end(torch.cuda.current_device(), pool)
+                give_back(torch.cuda.current_device(), pool)
+
+
+def _has_ended(graph: torch.cuda.CUDAGraph) -> bool:
+    """Return whether torch has ended the recording, as it does after a lack of memory."""
+    try:
+        graph.pool()
+    except RuntimeError:
+        return False
+    return True
 
 
 @contextmanager
