@@ -170,7 +170,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_engine_equals_a_loop_over_examples(case, sampling, monkeypatch):
     # Gradients of several slices of a batch add up.
-    monkeypatch.setattr(private_gradients, "SLICE_BYTES", 2**13)
+    monkeypatch.setitem(private_gradients.SLICE_BYTES, "cpu", 2**13)
     build, task, engines = CASES[case]
     # The client with 3 examples has empty batches.
     private = PrivateSteps(0.7, 0.5, batches=4, sampling=sampling)

@@ -16,8 +16,10 @@ from overheard.learning.layer_gradients import gradients_and_losses
 from overheard.learning.loss import per_example_loss
 from overheard.learning.sent_tensors import trainable_parameters
 
-SLICE_BYTES = 2**26
-"""The most memory for the gradients of single examples, so that they stay near the cache."""
+SLICE_BYTES = {"cpu": 2**26, "cuda": 2**30}
+"""The most memory for the gradients of single examples. On a CPU they stay near the cache. A
+GPU starts each operation of a part in about the time that a small part takes. The numbers are
+fixed, because the parts decide how sums are rounded."""
 
 SMALLEST_NORM = 1e-6
 """Added to each norm, as Opacus does, so that none is 0."""
@@ -56,9 +58,10 @@ def noise_generator(seed: Seed, round: int, name: str) -> torch.Generator:
     return seed.child("gradient noise", round, name).generator()
 
 
-def example_slices(examples: int, bytes_each: int) -> Iterator[slice]:
+def example_slices(examples: int, bytes_each: int, device: torch.device) -> Iterator[slice]:
     """Split examples so that the gradients of each part fit into `SLICE_BYTES`."""
-    size = max(1, SLICE_BYTES // bytes_each)
+    most = SLICE_BYTES["cpu" if device.type == "cpu" else "cuda"]
+    size = max(1, most // bytes_each)
     return (slice(begin, begin + size) for begin in range(0, examples, size))
 
 
@@ -117,7 +120,7 @@ class ClippedGradients:
         sums = {name: torch.zeros_like(one) for name, one in self._parameters.items()}
         loss = inputs.new_zeros((), dtype=next(iter(sums.values())).dtype)
         add = self._add_by_layer if self._is_by_layer else self._add
-        for part in example_slices(len(inputs), self._bytes):
+        for part in example_slices(len(inputs), self._bytes, inputs.device):
             loss += add(sums, inputs[part], labels[part], clip).sum()
         return list(sums.values()), loss
 

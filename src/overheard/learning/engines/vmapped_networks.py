@@ -104,7 +104,7 @@ class VmappedNetworks(StackedNetworks):
         losses = weights.new_zeros(len(weights))
         by_name = dict(zip(self._names, parameters, strict=True))
         bytes_each = sum(one.numel() * one.element_size() for one in parameters)
-        for part in example_slices(inputs.shape[1], bytes_each):
+        for part in example_slices(inputs.shape[1], bytes_each, inputs.device):
             found, each = self._example_gradients(by_name, inputs[:, part], labels[:, part])
             weight = weights[:, part]  # (clients, examples)
             entries = [one.reshape(*one.shape[:2], -1) for one in found.values()]
