@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import final
@@ -101,6 +101,7 @@ def train_side_by_side(
                 yield result
                 done += 1
         except Exception as error:  # of a GPU, its libraries or the network, of whatever kind
+            _wait_for(jobs[0].device)  # lanes still compute with memory that is free now
             if not isinstance(error, torch.OutOfMemoryError):
                 _REFUSED.add(network_signature(structure))
             warnings.warn(
@@ -109,6 +110,12 @@ def train_side_by_side(
                 stacklevel=2,
             )
     yield from train_left_sequentially(jobs, groups, done)
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        with suppress(RuntimeError):  # it is that of the failure
+            torch.cuda.synchronize(device)
 
 
 def _train_in_lanes(
