@@ -62,8 +62,12 @@ def per_example_loss(
 
 
 def _is_rounding(logits: Tensor) -> bool:
-    """Return whether torch's autocast rounds the factors of products, as no loss should."""
-    return logits.is_cuda and torch.is_autocast_enabled("cuda")
+    """Return whether torch's autocast rounds the factors of products, as no loss should.
+
+    It leaves float64 alone.
+    """
+    is_cast = logits.is_cuda and torch.is_autocast_enabled("cuda")
+    return is_cast and logits.dtype != torch.float64
 
 
 def expected_rating(
