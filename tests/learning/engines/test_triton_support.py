@@ -27,8 +27,15 @@ def test_a_kernel_that_failed_on_a_gpu_is_refused_by_each_of_its_names(
     assert not runs_triton(FIRST_GPU)
 
 
-def test_a_triton_that_cannot_be_imported_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triton_support, "find_spec", lambda name: object())
+@pytest.mark.parametrize(
+    ("found", "reason"), [(object(), "import of triton"), (None, "Triton is not installed")]
+)
+def test_a_triton_that_cannot_be_imported_is_not_used_and_the_user_is_told(
+    found: object, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triton_support, "_refused", set[str]())
+    monkeypatch.setattr(triton_support, "find_spec", lambda name: found)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setitem(sys.modules, "triton", None)
-    assert not triton_support._compiles.__wrapped__(GPU)
+    with pytest.warns(RuntimeWarning, match=reason):
+        assert not triton_support._compiles.__wrapped__(GPU)

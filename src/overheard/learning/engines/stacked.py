@@ -58,7 +58,8 @@ def build_stacked_networks(
     if is_mlp_with_dropout(model):
         return StackedMlp(model, label_smoothing, loss)
     vmapped = VmappedNetworks(model, label_smoothing, loss)
-    if not runs_triton(device):
+    has_convolutions = any(isinstance(one, nn.Conv2d) for one in model.modules())
+    if not has_convolutions or not runs_triton(device):
         return vmapped
     # Here, as Triton takes a while to import and is missing on many machines.
     from overheard.learning.engines.kernel_check import kernels_agree

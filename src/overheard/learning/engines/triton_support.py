@@ -36,9 +36,10 @@ def refuse_kernels(device: torch.device, reason: str) -> None:
 
 @cache
 def _compiles(device: torch.device) -> bool:
-    if torch.version.hip or find_spec("triton") is None:
+    if torch.version.hip or torch.cuda.get_device_capability(device) < LEAST_CAPABILITY:
         return False
-    if torch.cuda.get_device_capability(device) < LEAST_CAPABILITY:
+    if find_spec("triton") is None:
+        refuse_kernels(device, "Triton is not installed")
         return False
     try:
         import triton
@@ -46,6 +47,7 @@ def _compiles(device: torch.device) -> bool:
 
         triton.runtime.driver.active.get_current_target()
     # There is no C compiler, no header of Python, or another Triton; each has its own error.
-    except Exception:
+    except Exception as error:
+        refuse_kernels(device, str(error).partition("\n")[0] or type(error).__name__)
         return False
     return True
