@@ -89,8 +89,37 @@ def test_measured_costs_can_be_stored(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(calibration, "STEPS", (2, 4))
     monkeypatch.setattr(calibration, "WIDTH", 8)
     monkeypatch.setattr(calibration, "SIDE", 8)
+    monkeypatch.setattr(calibration, "FIRST_STEP", "print(0)")
     machine = measure_machine(3)
     assert machine.cores == 3
     assert min(machine.core.operation, machine.core.call, machine.gpu.stacked_call) > 0
     write_machine(tmp_path / "speed.json", machine)
     assert read_machine(tmp_path / "speed.json", 3) == machine
+
+
+@pytest.mark.parametrize(
+    ("code", "start"),
+    [
+        ("print(2.5)", 2.5),
+        ("print(9)", 4.0),
+        ("raise SystemExit(1)", 4.0),
+        ("print('slow')", 4.0),
+        ("pass", 4.0),
+        ("import time; time.sleep(60)", 4.0),
+    ],
+)
+def test_the_start_is_that_of_a_process_that_compiles_no_kernel(
+    code: str, start: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "FIRST_STEP", code)
+    monkeypatch.setattr(calibration, "MOST_START_SECONDS", 0.5 if "sleep" in code else 60)
+    assert calibration._start_seconds(4.0) == start
+
+
+def test_the_first_step_is_measured_by_the_code_that_a_process_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(calibration, "GPU", torch.device("cpu"))
+    monkeypatch.setattr(calibration, "STACKED", 2)
+    exec(calibration.FIRST_STEP, {})
+    assert float(capsys.readouterr().out) > 0

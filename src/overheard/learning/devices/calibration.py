@@ -3,6 +3,8 @@
 import json
 import platform
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -59,6 +61,15 @@ LEAST_FACTOR = 0.1
 
 STEPS = (8, 32)
 """Steps in a short and in a long training on a GPU, both enough to record them."""
+
+FIRST_STEP = (
+    "from overheard.learning.devices.calibration import first_step_seconds as seconds; "
+    "print(seconds())"
+)
+"""What a process runs to measure how long the GPU takes to start in it."""
+
+MOST_START_SECONDS = 120
+"""When that process is ended."""
 
 COPIED = 2**24
 """Bytes of a measured copy."""
@@ -227,9 +238,7 @@ def measure_machine(cores: int) -> Machine:
         call = _steps(partial(_train_one, texts, CPU), 4, 40).step / texts.counts().calls
         step = _steps(partial(_train_one, images, CPU), 1, 4).step
         core = replace(_fitted(USUAL_CORE, images.counts(), step, call), call=call)
-        began = perf_counter()
-        _train_stack(images, STACKED, 1)
-        started = perf_counter() - began
+        started = first_step_seconds()
         few = _steps(partial(_train_stack, images, FEW), *STEPS)
         many = _steps(partial(_train_stack, images, STACKED), *STEPS)
         client = max(0.0, many.before - few.before) / (STACKED - FEW)
@@ -238,7 +247,7 @@ def measure_machine(cores: int) -> Machine:
         single = _steps(partial(_train_one, texts, GPU), *STEPS).step
         gpu = replace(
             _fitted(USUAL_GPU, images.counts(STACKED), many.step, call),
-            start=max(0.0, started - many.before - many.step),
+            start=max(0.0, _start_seconds(started) - many.before - many.step),
             stack=max(0.0, few.before - FEW * client),
             lanes=max(0.0, lanes.before - LANES * client),
             client=client,
@@ -248,6 +257,34 @@ def measure_machine(cores: int) -> Machine:
             copied_byte=_copy_seconds(),
         )
     return Machine(cores, core, gpu)
+
+
+def first_step_seconds() -> float:
+    """Return the seconds of the first step of a stack, if nothing used the GPU before."""
+    began = perf_counter()
+    with single_thread():
+        _train_stack(_images(), STACKED, 1)
+    return perf_counter() - began
+
+
+def _start_seconds(measured: float) -> float:
+    """Return the seconds of the first step in another process, or these if it fails.
+
+    The first process on a machine compiles kernels, which later ones find on the disk.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", FIRST_STEP],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=MOST_START_SECONDS,
+        )
+        other = float(done.stdout.split()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return measured
+    return min(other, measured)
 
 
 def _fitted(usual: Costs, counts: StepCounts, seconds: float, call: float) -> Costs:
