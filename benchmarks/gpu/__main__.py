@@ -59,12 +59,16 @@ def machine(commit: str) -> dict[str, object]:
     """Return what the figures depend on."""
     import torch
 
+    from overheard.learning.engines.kernel_check import kernels_agree
+    from overheard.learning.engines.triton_support import runs_triton
+
     try:
         import triton
 
         version = triton.__version__
     except ImportError:
         version = None
+    gpu = torch.device("cuda")
     known = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False
     )
@@ -72,6 +76,7 @@ def machine(commit: str) -> dict[str, object]:
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "triton": version,
+        "kernels": runs_triton(gpu) and kernels_agree(gpu),
         "cores": len(os.sched_getaffinity(0)),
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit or known.stdout.strip(),
@@ -114,8 +119,9 @@ def equality_section() -> tuple[object, list[str]]:
 
 def audits_section() -> tuple[object, list[str]]:
     """Run audits on the GPU and on cores."""
-    from audits import LIRA_GOAL, built_in, by_precision, lira
+    from audits import LIRA_GOAL, built_in, by_precision, calibrate, lira
 
+    calibration = calibrate()
     shadows, plain = lira(), built_in()
     missed = []
     if float(str(shadows["seconds"])) > LIRA_GOAL:
@@ -129,7 +135,8 @@ def audits_section() -> tuple[object, list[str]]:
     missed += [
         f"built-in audit on {device}: {one}" for device in changed for one in changed[device]
     ]
-    return {"lira": shadows, "built-in": plain, "precision": by_precision()}, missed
+    found = {"calibration, s by cores": calibration, "lira": shadows, "built-in": plain}
+    return {**found, "precision": by_precision()}, missed
 
 
 def kernels_section() -> tuple[object, list[str]]:

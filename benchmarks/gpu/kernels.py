@@ -17,6 +17,7 @@ import torch
 from candidates.convolution_kernels import Products, Tile, convolve, kernel_gradients
 from candidates.first_block_kernels import FirstBlock
 from cohorts import COLOUR, GREY
+from graphs import recorded
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -165,9 +166,7 @@ def milliseconds(work: Callable[[], object]) -> float:
     with torch.cuda.stream(aside):
         work()
     torch.cuda.current_stream().wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
+    graph = recorded(work)
     graph.replay()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()

@@ -47,6 +47,8 @@ def section(results: dict[str, Any] | None) -> str:
         "graph does so with a whole step as a CUDA graph. Both train 10 clients, and their "
         "seconds are scaled.\n"
     ]
+    if not machine.get("kernels", True):
+        parts.append("The kernels in Triton did not work there.\n")
     if "speed" in results:
         parts.append(_speed(results["speed"], results.get("ceilings", {})))
     if "audits" in results and "error" not in results["audits"]:

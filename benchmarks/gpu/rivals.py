@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from cohorts import Cohort
+from graphs import recorded
 from torch import Tensor
 from torch.nn import functional
 
@@ -78,10 +79,7 @@ def _capture(
         for _ in range(3):
             step()
     torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return rows, graph
+    return rows, recorded(step)
 
 
 def _load(parameters: list[torch.nn.Parameter], start: list[Tensor | None]) -> None:
