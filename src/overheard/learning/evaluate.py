@@ -20,11 +20,7 @@ from overheard.learning.engines.instance_norm_block import use_instance_norm_blo
 from overheard.learning.engines.stacked import build_stacked_networks
 from overheard.learning.engines.stacked_networks import StackedNetworks
 from overheard.learning.initialization import fresh_model, model_structure
-from overheard.learning.memory_layout import (
-    store_kernels_channels_last,
-    to_channels_first,
-    to_channels_last,
-)
+from overheard.learning.memory_layout import MemoryOrder
 from overheard.learning.precision import computing
 from overheard.learning.sent_tensors import load_sent_tensors
 
@@ -47,8 +43,7 @@ def logits_of_models(
 ) -> Iterator[Float[Tensor, "examples classes"]]:
     """Yield the logits of each model on the same inputs, in order, on the CPU.
 
-    Models are read lazily, a few ahead at most. Convolutions run in channels-last order; plain
-    MLPs run several at once.
+    Models are read lazily, a few ahead at most. Plain MLPs run several at once.
 
     Args:
         build_model: builds the architecture; its weights are not used.
@@ -65,11 +60,11 @@ def logits_of_models(
         lambda: _describe_reading(build_model, models, inputs, count),
         "outputs of models",
     )
-    laid_out, structure = to_channels_last(inputs.to(device)), model_structure(build_model)
+    structure, read = model_structure(build_model), inputs.to(device)
     if is_plain_mlp(structure):
-        return _stacked(structure, iter(models), laid_out, batch)
+        return _stacked(structure, iter(models), read, batch)
     model = fresh_model(build_model, Seed(0)).to(device).eval()
-    return _one_by_one(model, models, laid_out, batch)
+    return _one_by_one(model, models, read, batch)
 
 
 def _describe_reading(
@@ -116,9 +111,9 @@ def logits_of_updates(
         return
     added = _AddedUpdates({name: start[name] for name, _ in structure.named_parameters()})
     remaining, size = iter(deltas), _models_per_stack(structure)
-    networks, laid_out = build_stacked_networks(structure), to_channels_last(inputs)
+    networks = build_stacked_networks(structure)
     while chunk := list(islice(remaining, size)):
-        yield from _stacked_logits(networks, added.stack(chunk), laid_out, batch)
+        yield from _stacked_logits(networks, added.stack(chunk), inputs, batch)
 
 
 def accuracy(
@@ -170,12 +165,14 @@ def _one_by_one(
 ) -> Iterator[Tensor]:
     if inputs.device.type == "cpu":
         use_instance_norm_blocks(model)
+    order = MemoryOrder.on(inputs.device)
+    stored = order.stored(inputs)
     for weights in models:
         model.to(dtype=next(iter(weights.values())).dtype)
-        store_kernels_channels_last(model)
+        order.store_kernels(model)
         load_sent_tensors(model, weights)
         with computing("float32"), torch.inference_mode():
-            parts = [model(to_channels_first(part)) for part in torch.split(inputs, batch)]
+            parts = [model(order.read(part)) for part in torch.split(stored, batch)]
         # Concatenated outside inference mode, so that a caller may train on the logits.
         yield torch.cat(parts).cpu()
 
@@ -210,7 +207,7 @@ def _stacked_logits(
     with computing("float32"), torch.no_grad():
         parts = [
             networks.logits(stack, part.expand(models, *part.shape))
-            for part in map(to_channels_first, torch.split(inputs, batch))
+            for part in torch.split(inputs, batch)
         ]
         return torch.cat(parts, dim=1).cpu()
 

@@ -13,7 +13,7 @@ from overheard.core.recipe import Recipe
 from overheard.learning.engines.recorded_steps import end_failed_recording, without_waiting
 from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.loss import mean_loss
-from overheard.learning.memory_layout import to_channels_first
+from overheard.learning.memory_layout import MemoryOrder
 from overheard.learning.optimizers import build_optimizer
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
 
@@ -29,7 +29,8 @@ class SharedTensors:
 
     Args:
         recipe: how clients train.
-        inputs: of all clients, images in channels-last order.
+        memory_order: of images.
+        inputs: of all clients, as they are stored in this order.
         labels: of all clients.
         order: rows of the examples, in the order of training, of one client after the other.
         trained: the tensors that are sent, after training, with an axis of clients.
@@ -38,6 +39,7 @@ class SharedTensors:
     """
 
     recipe: Recipe
+    memory_order: MemoryOrder
     inputs: Tensor
     labels: Tensor
     order: Tensor
@@ -167,7 +169,7 @@ class Lane:
         shared, recipe = self._shared, self._shared.recipe
         places = self._place + torch.arange(size, device=self._place.device)
         rows = shared.order.index_select(0, places)
-        inputs = to_channels_first(shared.inputs.index_select(0, rows))
+        inputs = shared.memory_order.read(shared.inputs.index_select(0, rows))
         labels = shared.labels.index_select(0, rows)
         logits = self.model(inputs)
         loss = mean_loss(logits, labels, recipe.loss, recipe.label_smoothing)

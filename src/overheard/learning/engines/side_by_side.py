@@ -31,11 +31,7 @@ from overheard.learning.engines.sequential import check_start_weights, train_lef
 from overheard.learning.engines.stacked_steps import can_record
 from overheard.learning.initialization import fresh_model
 from overheard.learning.memory import MEMORY_SHARE, free_bytes
-from overheard.learning.memory_layout import (
-    store_kernels_channels_last,
-    to_channels_first,
-    to_channels_last,
-)
+from overheard.learning.memory_layout import MemoryOrder
 from overheard.learning.precision import computing, step_precision
 from overheard.learning.seeding import seeded
 from overheard.learning.sent_tensors import sent_tensors, trainable_parameters
@@ -186,7 +182,8 @@ class SideBySideTrainer:
             self._starts[group] = start
         first = next(iter(self._starts.values()))
         model.to(job.device, first[0].dtype).train()
-        store_kernels_channels_last(model)
+        order = MemoryOrder.on(job.device, step_precision(self._recipe))
+        order.store_kernels(model)
         examples, self._rows = merge_pools(clients)
         weights = sum(one.nbytes for one in first)
         room = int(DATA_SHARE * free_bytes(job.device) / (2 * weights))
@@ -194,7 +191,8 @@ class SideBySideTrainer:
         self._half = max(self._numbers_of(one) for one in clients) * lanes
         self._shared = SharedTensors(
             self._recipe,
-            to_channels_last(examples.inputs.to(job.device)),
+            order,
+            order.stored(examples.inputs.to(job.device)),
             examples.loss_labels.to(job.device),
             torch.zeros(2 * self._half, dtype=torch.int64, device=job.device),
             [one.new_empty(2 * lanes, *one.shape) for one in first],
@@ -357,7 +355,7 @@ class SideBySideTrainer:
 
         """
         size = run.sizes[0]
-        examples = to_channels_first(self._shared.inputs[:size])
+        examples = self._shared.memory_order.read(self._shared.inputs[:size])
         if self._device.type != "cpu" and draws_numbers(lane.model, examples):
             raise CannotRepeatError("it draws random numbers")
         _numbers_after(lane, run, size)  # what the first step alone makes is made now
