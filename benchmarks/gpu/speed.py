@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable
+from unittest.mock import patch
 
 import torch
 from cohorts import COHORTS, COLOUR, GREY, Cohort, conv_net_operations
 from rivals import plain_graph, plain_loop
+
+from overheard.learning.memory_layout import MemoryOrder
 
 Row = dict[str, float | str | None]
 
@@ -28,6 +31,9 @@ PRECISIONS = {
     "conv_net 3x32x32": ("float32", "tf32", "bf16"),
 }
 """Of other cohorts only float32 is measured."""
+
+IN_BOTH_ORDERS = ("resnet18", "batch norms")
+"""Cohorts that train with channels last too, which the product does not do in float32."""
 
 RIVAL_CLIENTS = 10
 """Clients that the rivals train; their seconds are scaled to the cohort."""
@@ -88,6 +94,12 @@ def measure(name: str, precision: str, repeats: int = 2) -> Row:
         seconds_of(lambda: cohort.train("cuda", precision=precision)) for _ in range(repeats)
     )
     row["peak, GiB"] = torch.cuda.max_memory_allocated() / 2**30
+    if name in IN_BOTH_ORDERS:
+        with patch.object(MemoryOrder, "on", lambda *_: MemoryOrder(are_channels_last=True)):
+            cohort.train("cuda", precision=precision)
+            row["channels last, s"] = seconds_of(
+                lambda: cohort.train("cuda", precision=precision)
+            )
     few = cohort.first(RIVAL_CLIENTS)
     scale = len(cohort.clients) / len(few.clients)
     for what, build in (("plain loop, s", plain_loop), ("plain graph, s", plain_graph)):

@@ -127,8 +127,8 @@ def train_left_sequentially(
 class SequentialTrainer:
     """A trainer that resets one model to the start weights for each client.
 
-    Convolutions run in the order of `MemoryOrder` (on a CPU 1.3 times the speed of a plain loop).
-    With ReLU after the pool and one call for the steps of all parameters, 1.4 to 1.9 times
+    On a CPU convolutions run in channels-last order (1.3 times the speed of a plain loop). With
+    ReLU after the pool and one call for the steps of all parameters, 1.4 to 1.9 times
     (benchmarks/learning.py).
     """
 
