@@ -147,7 +147,7 @@ def _layers(found: Found) -> Iterator[str]:
             )
             cells = [_number(found.get(one)) for one in figures]
             gap = _interval(found.get(f"{start}{attack}_gap"))
-            yield _line(title, f"`{attack}`", *cells, gap)
+            yield _line(title, f"`{attack.partition('(')[0]}`", *cells, gap)
 
 
 def _grid(found: Found) -> Iterator[str]:
