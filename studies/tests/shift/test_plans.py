@@ -1,5 +1,9 @@
+import os
+from pathlib import Path
+
 import pytest
 
+from overheard.auditing.inputs import Resources, load_data, partition_for_plan
 from overheard.auditing.run_kinds import run_kinds
 from overheard.core.parties import COHORT, client
 from overheard_studies.shift.paper import PAPER
@@ -101,3 +105,15 @@ def test_the_tracking_attack_has_at_least_as_many_examples_as_a_client() -> None
 
 def test_a_ratio_is_formatted_as_in_the_paper() -> None:
     assert (format_ratio(0.7), format_ratio(0.55)) == ("70-30", "55-45")
+
+
+@pytest.mark.skipif("OVERHEARD_DATA" not in os.environ, reason="needs the data sets")
+def test_the_data_set_has_all_examples_that_two_clients_exchange() -> None:
+    two, *_ = PAPER.studies()["figure8_exchanges"].panels
+    plan = two.plan(False)
+    assert plan is not None
+    assert plan.data.clients == 2
+    dataset = load_data(plan, Resources(Path(os.environ["OVERHEARD_DATA"])))
+    for seed in plan.seeds:
+        partition = partition_for_plan(plan, dataset, seed)
+        assert len(partition.rows) == plan.training.rounds

@@ -4,6 +4,7 @@ from overheard_studies.shift.federated import scalability, sensitivity
 from overheard_studies.shift.setting import (
     CENSUS,
     EXCHANGE_EVERY,
+    EXCHANGED_EXAMPLES,
     FASHION_MNIST,
     MNIST,
     source_of_leakage,
@@ -34,7 +35,14 @@ def _studies() -> tuple[Study, ...]:
         sensitivity("figure7c", CENSUS, representations),
         scalability("figure8", MNIST, cosine, has_two_alone=True),
         scalability(
-            "figure8_exchanges", vary(MNIST, exchanges, refresh_every=EXCHANGE_EVERY), cosine
+            "figure8_exchanges",
+            vary(
+                MNIST,
+                exchanges,
+                refresh_every=EXCHANGE_EVERY,
+                examples=EXCHANGED_EXAMPLES,
+            ),
+            cosine,
         ),
         scalability("figure9", FASHION_MNIST, cosine),
         scalability("figure10", CENSUS, representations),

@@ -178,12 +178,16 @@ CENSUS = ShiftScenario(
 )
 
 
+NO_OTHER_EXAMPLES: Mapping[int, int] = {}
+
+
 def vary(
     scenario: ShiftScenario,
     variation: str,
     *,
     batch: int = BATCH_SIZE,
     refresh_every: int | None = None,
+    examples: Mapping[int, int] = NO_OTHER_EXAMPLES,
 ) -> ShiftScenario:
     """Return a scenario with other settings of its full and quick size.
 
@@ -192,12 +196,14 @@ def vary(
         variation: the changes in words.
         batch: see `ShiftSize`.
         refresh_every: see `ShiftSize`.
+        examples: of each client at the full size, for the numbers of clients that have others.
 
     """
     full, reduced = (
         replace(size, batch=batch, refresh_every=refresh_every)
         for size in (scenario.full, scenario.reduced)
     )
+    full = replace(full, examples={**full.examples, **examples})
     return replace(scenario, variation=variation, full=full, reduced=reduced)
 
 
@@ -205,6 +211,10 @@ EXCHANGE_EVERY = 5
 """Rounds between exchanges on MNIST, if clients exchange examples periodically (section 2.2 of
 the paper). By the paper's sizes, the data have four chunks for each client. So a chunk lasts a
 quarter of the 20 rounds, and the shift is the second exchange."""
+
+EXCHANGED_EXAMPLES = {2: 5000}
+"""Examples of each of two clients that exchange them. Of the paper's 6,700, four chunks with
+shifted shares have more examples of one label than MNIST."""
 
 INFORMATION: tuple[Information, ...] = ("weights", "representations", "gradients")
 
