@@ -104,6 +104,8 @@ def test_measured_costs_can_be_stored(tmp_path: Path, monkeypatch: pytest.Monkey
         ("print(9)", 4.0),
         ("raise SystemExit(1)", 4.0),
         ("print('slow')", 4.0),
+        ("print('nan')", 4.0),
+        ("print(-1)", 4.0),
         ("pass", 4.0),
         ("import time; time.sleep(60)", 4.0),
     ],

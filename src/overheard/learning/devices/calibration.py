@@ -284,7 +284,7 @@ def _start_seconds(measured: float) -> float:
         other = float(done.stdout.split()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return measured
-    return min(other, measured)
+    return other if 0 < other < measured else measured
 
 
 def _fitted(usual: Costs, counts: StepCounts, seconds: float, call: float) -> Costs:
