@@ -228,3 +228,18 @@ def test_likely_members_hide_no_others() -> None:
     # Who is certainly no member changes nothing.
     same = evidence_beside_others(gradients, update, alone, torch.zeros(60).double())
     torch.testing.assert_close(same.fit, alone.fit)
+
+
+def test_no_more_is_subtracted_than_an_update_holds_where_gradients_are_alike() -> None:
+    noise, shared = draws(9, (60, 6, 5), (6, 5))
+    matrices = noise + shared  # as of records of one label
+    gradients, update = SummedGradients(matrices), -0.1 * matrices[:30].sum(0)
+    alone = evidence_of(gradients, update)
+    # Every record is likely, for what members share shows in each fit.
+    found = evidence_beside_others(gradients, update, alone, torch.full((60,), 0.9).double())
+    shares = []
+    for one in (alone, found):
+        scores = one.fit / one.strength.sqrt()
+        shares.append(float((scores[:30].unsqueeze(1) > scores[30:]).double().mean()))
+    assert shares[0] < 0.6
+    assert shares[1] > 0.8

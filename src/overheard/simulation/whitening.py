@@ -424,9 +424,11 @@ def evidence_beside_others(
 ) -> Evidence:
     """Return the evidence of each record in what other records leave of a layer's update.
 
-    Likely members have the same mean weight s in an update U, as their fits and strengths show:
-    s = sum p N / sum p S. What is left for record i is U + s times the sum of p J over all
-    other records. So a member no longer hides others, and the covariance is that of the rest.
+    Likely members have the same mean weight s in an update U: with M = sum p J, their fits show
+    that s is at most sum p N / max(sum p S, <M, C^-1 M>). The first is right if gradients are
+    uncorrelated; the second is the least-squares fit of U, and far smaller where those of one
+    label overlap. What is left for record i is U + s times the sum of p J over all other
+    records. So a member no longer hides others, and the covariance is that of the rest.
 
     Args:
         gradients: of all records, in the axes of the update.
@@ -435,11 +437,14 @@ def evidence_beside_others(
         probabilities: p, that the sender trained on each record.
 
     """
+    variances = entry_variances(gradients.mean_squares(), update).total
+    likely = gradients.weighted_sum(probabilities.to(update.dtype))
     strength = (probabilities * alone.strength).sum()
+    overlap = (likely.square() / variances).sum().to(strength.dtype)
     least = torch.finfo(strength.dtype).tiny  # No record may be likely.
-    weight = (probabilities * alone.fit).sum() / strength.clamp(min=least)
+    weight = (probabilities * alone.fit).sum() / torch.maximum(strength, overlap).clamp(least)
     weights = (probabilities * weight.clamp(min=0)).to(update.dtype)
-    rest = evidence_of(gradients, update + gradients.weighted_sum(weights))
+    rest = evidence_of(gradients, update + weight.clamp(min=0).to(update.dtype) * likely)
     return Evidence(rest.fit + weights * rest.strength, rest.strength)
 
 
