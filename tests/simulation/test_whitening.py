@@ -243,3 +243,12 @@ def test_no_more_is_subtracted_than_an_update_holds_where_gradients_are_alike() 
         shares.append(float((scores[:30].unsqueeze(1) > scores[30:]).double().mean()))
     assert shares[0] < 0.6
     assert shares[1] > 0.8
+
+
+def test_a_layer_of_one_number_says_nothing_of_any_record() -> None:
+    (slopes,) = draws(10, (500, 1, 1))
+    gradients, update = SummedGradients(slopes.abs().float() + 0.1), torch.full((1, 1), -0.3)
+    found = evidence_of(gradients, update).standardised()
+    # Each fit is the root of the strength but for rounding, which must not be magnified.
+    assert not found.fit.any()
+    assert found.strength.max() < 1e-30

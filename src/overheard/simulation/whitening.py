@@ -60,6 +60,10 @@ MEDIAN_DEVIATION = 0.6745
 LOW_SHARE, LOW_DEVIATION = 0.05, 1.645
 """The share of standard normal numbers that is below minus this."""
 
+SMALLEST_SPREAD = 1e-4
+"""Scores that spread less, relative to their median distance from 0, differ by rounding. So do
+those of a layer of one number, as a learned slope: each gradient is the update but for a factor."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -391,7 +395,8 @@ class Evidence:
             (scores - centre).abs().median() / MEDIAN_DEVIATION,
             (centre - scores.quantile(LOW_SHARE)) / LOW_DEVIATION,
         )
-        if not spread > 0:  # the update is 0 or not finite, and tells nothing
+        # The update is 0 or not finite, or scores differ by rounding alone: it tells nothing.
+        if not spread > SMALLEST_SPREAD * scores.abs().median():
             smallest = torch.finfo(torch.float32).tiny
             return Evidence(torch.zeros_like(scores), torch.full_like(scores, smallest))
         square = spread.square()
