@@ -167,6 +167,23 @@ def test_passes_may_differ_in_the_experts_that_their_records_reach(monkeypatch) 
     torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-2)
 
 
+class Scaled(nn.Module):
+    """A linear layer on inputs that are the records until training changes their scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(20))
+        self.linear = nn.Linear(20, 4)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.linear(self.scale * inputs)
+
+
+def test_inputs_may_be_the_records_at_the_broadcast_alone() -> None:
+    found = compute_gradient_evidence(view_of(Scaled), known_of(Scaled), {0: CLIENTS[:1]})
+    assert found[0].fit.isfinite().all()
+
+
 def test_a_pass_stays_within_its_memory_with_activations(monkeypatch) -> None:
     def build() -> nn.Module:  # activations of 8 kB a record, inputs and slopes of 0.6 kB
         return nn.Sequential(

@@ -522,7 +522,8 @@ class _RecordsOfRound:
         tensors = self._tensors
         if isinstance(gradients, DenseGradients) and "axes" in tensors:
             inputs = gradients.inputs[0]
-            is_first = len(inputs[0]) == len(tensors["axes"])
+            # A network may scale its inputs, by what the training changes.
+            is_first = len(gradients.inputs) == 1 and len(inputs[0]) == len(tensors["axes"])
             if is_first and inputs.equal(_with_bias(self._records.inputs)):
                 axes = Axes(tensors["axes"], principal_axes(*gradients.slopes))
                 return axes, gradients.with_inputs((tensors["coordinates"],), axes)
