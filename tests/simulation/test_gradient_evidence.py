@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from overheard.core.compute_settings import ComputeSettings, MemoryTensorCache
 from overheard.core.errors import NeedsError
 from overheard.core.examples import Examples
+from overheard.core.facts import Facts
 from overheard.core.knowledge import Knowledge
+from overheard.core.known_facts.candidate_records import CandidateRecords, candidate_records
 from overheard.core.messages import Broadcast, Message, Update
 from overheard.core.parties import COHORT, SERVER, Party, client
 from overheard.core.seeds import Seed
@@ -81,6 +83,17 @@ def mean_auc(found: GradientEvidence) -> float:
 def test_members_rank_above_records_of_no_client_with_and_without_auxiliary_examples() -> None:
     assert mean_auc(evidence(memorised=True)) > 0.9
     assert mean_auc(evidence(memorised=True, auxiliary=None)) > 0.8
+
+
+@pytest.mark.parametrize("value", [-9999.0, 1e20, float("inf")])
+def test_a_wrong_number_in_a_record_of_no_client_hides_no_member(value: float) -> None:
+    run = simulate_membership(memorised=True)
+    records = candidate_records(run.knowledge)
+    inputs = records.inputs.clone()
+    inputs[-1, 3] = value
+    facts = Facts(CandidateRecords(replace(records, inputs=inputs)))
+    compute = ComputeSettings(cache=MemoryTensorCache(), workers=1)
+    assert mean_auc(evidence(memorised=True, facts=facts, compute=compute)) > 0.9
 
 
 def test_records_that_nobody_trained_on_rank_by_chance() -> None:

@@ -21,6 +21,7 @@ from overheard.simulation.whitening import (
     joined,
     log_likelihood_ratios,
     principal_axes,
+    shorten_outliers,
 )
 
 
@@ -252,3 +253,14 @@ def test_a_layer_of_one_number_says_nothing_of_any_record() -> None:
     # Each fit is the root of the strength but for rounding, which must not be magnified.
     assert not found.fit.any()
     assert found.strength.max() < 1e-30
+
+
+def test_rows_far_longer_than_all_others_are_shortened_and_those_of_no_number_are_0() -> None:
+    rows = torch.ones(200, 4)  # of norm 2
+    assert shorten_outliers(rows) is rows
+    rows[7], rows[8, 0], rows[9, 1] = 1e5, torch.nan, torch.inf
+    found = shorten_outliers(rows)
+    assert found[7].tolist() == pytest.approx([10.0] * 4)  # ten times the norm of others
+    assert not found[8:10].any()
+    assert found[10:].equal(rows[10:])
+    assert not shorten_outliers(torch.full((3, 2), torch.nan)).any()

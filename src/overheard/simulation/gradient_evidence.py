@@ -54,6 +54,7 @@ from overheard.simulation.whitening import (
     joined,
     member_probabilities,
     principal_axes,
+    shorten_outliers,
 )
 
 PROGRESS_LABEL = "whitened gradients of candidate records"
@@ -223,16 +224,19 @@ class _SharedInputs:
             tensors = pack_examples("records", self.known)
             if self._has_axes and self.known.inputs.is_floating_point():
                 with single_thread(), computing("float32"):
-                    rows = _with_bias(self.known.inputs).to(self._device)
+                    rows = _rows_of(self.known.inputs).to(self._device)
                     axes = principal_axes(rows)
                     tensors |= {"axes": axes.cpu(), "coordinates": (rows @ axes).cpu()}
             self._bundle = TensorBundle(tensors)
         return self._bundle
 
 
-def _with_bias(inputs: Float[Tensor, "records ..."]) -> Float[Tensor, "records inputs"]:
-    """Return the inputs of a linear layer on flattened examples, with 1 for its bias."""
-    return functional.pad(inputs.flatten(1), (0, 1), value=1.0)
+def _rows_of(inputs: Float[Tensor, "records ..."]) -> Float[Tensor, "records inputs"]:
+    """Return the inputs of a linear layer on flattened examples, with 1 for its bias.
+
+    They are as `DenseGradients.without_outliers` has them.
+    """
+    return shorten_outliers(functional.pad(inputs.flatten(1), (0, 1), value=1.0))
 
 
 def _evidence_of_round(
@@ -502,7 +506,7 @@ class _RecordsOfRound:
             for names, parts in found.items():
                 parts.append(at_points([one[names] for one in at_each]))
         # Parts go as they are joined, so that no gradients are in memory twice.
-        return {names: joined(found.pop(names)) for names in self._layers}
+        return {names: joined(found.pop(names)).without_outliers() for names in self._layers}
 
     def _step_scale(self, gradients: RecordGradients) -> Float[Tensor, "outputs inputs"]:
         """Return by what an adaptive optimizer divides the gradient of each entry.
@@ -524,7 +528,7 @@ class _RecordsOfRound:
             inputs = gradients.inputs[0]
             # A network may scale its inputs, by what the training changes.
             is_first = len(gradients.inputs) == 1 and len(inputs[0]) == len(tensors["axes"])
-            if is_first and inputs.equal(_with_bias(self._records.inputs)):
+            if is_first and inputs.equal(_rows_of(self._records.inputs)):
                 axes = Axes(tensors["axes"], principal_axes(*gradients.slopes))
                 return axes, gradients.with_inputs((tensors["coordinates"],), axes)
         axes = gradients.axes()

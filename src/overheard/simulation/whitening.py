@@ -62,7 +62,12 @@ LOW_SHARE, LOW_DEVIATION = 0.05, 1.645
 
 SMALLEST_SPREAD = 1e-4
 """Scores that spread less, relative to their median distance from 0, differ by rounding. So do
-those of a layer of one number, as a learned slope: each gradient is the update but for a factor."""
+those of a layer of one number, as a learned slope."""
+
+
+OUTLIER_SHARE, OUTLIER_FACTOR = 0.99, 10.0
+"""Rows beyond this many times the norm that this share of rows stays below are shortened to it.
+One wrong number in one record would else hide all others: variances are means of squares."""
 
 
 @final
@@ -91,6 +96,10 @@ class Axes:
 
 class RecordGradients(ABC):
     """The gradient of each record at one layer: its mean over points on the way of a client."""
+
+    @abstractmethod
+    def without_outliers(self) -> "RecordGradients":
+        """Return the gradients, those of outliers shortened: see `shorten_outliers`."""
 
     @abstractmethod
     def axes(self) -> Axes:
@@ -147,6 +156,12 @@ class DenseGradients(RecordGradients):
         if all(one.equal(inputs[0]) for one in inputs[1:]):
             return cls((inputs[0],), (torch.stack(tuple(slopes)).mean(0),))
         return cls(tuple(inputs), tuple(slopes))
+
+    def without_outliers(self) -> "DenseGradients":
+        """Return the products of inputs and slopes that are shortened by themselves."""
+        return DenseGradients(
+            tuple(map(shorten_outliers, self.inputs)), tuple(map(shorten_outliers, self.slopes))
+        )
 
     def axes(self) -> Axes:
         """Return the eigenvectors of E[x x'] and E[g g'] over records and points."""
@@ -206,6 +221,10 @@ class SummedGradients(RecordGradients):
 
     matrices: Float[Tensor, "records outputs inputs"]
 
+    def without_outliers(self) -> "SummedGradients":
+        """Return the gradients, those of outliers shortened."""
+        return SummedGradients(shorten_outliers(self.matrices))
+
     def axes(self) -> Axes:
         """Return the eigenvectors of E[J' J] and E[J J'] of the gradient matrices J."""
         return Axes(
@@ -255,6 +274,10 @@ class RowGradients(RecordGradients):
     size: int
     rows: Int[Tensor, "records positions"]
     slopes: Float[Tensor, "records positions outputs"]
+
+    def without_outliers(self) -> "RowGradients":
+        """Return the gradients, those of outliers shortened."""
+        return RowGradients(self.size, self.rows, shorten_outliers(self.slopes))
 
     def axes(self) -> Axes:
         """Return the eigenvectors of E[J J'] of the gradient matrices J, and the rows."""
@@ -330,6 +353,23 @@ def at_points(points: Sequence[Gradients]) -> RecordGradients:
     return DenseGradients.of_points(
         [one.inputs.squeeze(1) for one in matrices], [one.slopes.squeeze(1) for one in matrices]
     )
+
+
+def shorten_outliers(rows: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
+    """Return the rows, of which those far longer than nearly all others are shortened.
+
+    A row whose norm is no number is 0: it says nothing.
+    """
+    norms = rows.flatten(1).norm(dim=1)
+    is_number = norms.isfinite()
+    if not bool(is_number.any()):
+        return torch.zeros_like(rows)
+    limit = OUTLIER_FACTOR * norms[is_number].quantile(OUTLIER_SHARE)
+    if bool((norms <= limit).all()):
+        return rows
+    factors = torch.where(is_number, (limit / norms).clamp(max=1), torch.zeros_like(norms))
+    shape = (-1, *[1] * (rows.dim() - 1))
+    return torch.where(is_number.view(shape), rows, 0) * factors.view(shape)
 
 
 def principal_axes(*parts: Float[Tensor, "rows sides"]) -> Float[Tensor, "sides axes"]:
