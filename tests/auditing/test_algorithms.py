@@ -136,6 +136,10 @@ def test_whoever_knows_the_recipe_knows_the_range_of_epochs_but_not_each_clients
     known = attacker_knowledge(plan.arms[0], SERVER, inputs_for(plan).for_attackers(0))
     assert known.recipe is None
     assert [one.epochs for one in known.candidate_recipes()] == [2, 3, 4]
+    alike = plan_of(FedAvg(), epochs_range=(4, 4))
+    known = attacker_knowledge(alike.arms[0], SERVER, inputs_for(alike).for_attackers(0))
+    assert known.recipe is not None
+    assert known.recipe.epochs == 4
     fixed = plan_of(FedAvgM())
     known = attacker_knowledge(fixed.arms[0], SERVER, inputs_for(fixed).for_attackers(0))
     assert known.recipe is not None

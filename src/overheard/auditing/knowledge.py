@@ -28,9 +28,9 @@ def attacker_knowledge(arm: ArmPlan, threat: ThreatPlan, inputs: AttackerInputs)
     plan, resources, data = inputs.plan, inputs.resources, inputs.data
     seed, knows, virtual = inputs.seed, threat.knows, threat.virtual
     algorithm = plan.algorithm_of(arm)
-    recipe = algorithm.local_recipe(plan.training.recipe)
-    training = _known_training(plan, threat, arm, recipe, data.task)
     epochs, recipes = plan.training.possible_epochs, virtual.prior.recipes
+    recipe = replace(algorithm.local_recipe(plan.training.recipe), epochs=epochs[-1])
+    training = _known_training(plan, threat, arm, recipe, data.task)
     is_recipe_known = "recipe" in knows
     if is_recipe_known and len(epochs) > 1:
         # The range is known, but not for how many epochs each client trains.
