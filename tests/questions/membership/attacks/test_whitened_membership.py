@@ -13,7 +13,10 @@ from overheard.core.transcript import Transcript
 from overheard.core.view import View
 from overheard.learning.train import train_cohort
 from overheard.learning.training_job import ClientTask
-from overheard.questions.membership.attacks.whitened_membership import WhitenedMembership
+from overheard.questions.membership.attacks.whitened_membership import (
+    WhitenedMembership,
+    gradient_weight,
+)
 from overheard.simulation.gradient_evidence import compute_gradient_evidence
 from overheard.testing.trial import PlantedRun
 from tests.questions.membership.attacks.test_gradient_membership import mean_auc
@@ -144,3 +147,19 @@ def test_strength_is_an_upper_envelope_of_members_at_a_small_rate(by_heart) -> N
         assert float(fit[own].mean()) < float(largest[own].mean())
     adam = replace(by_heart.knowledge, recipe=replace(recipe, optimizer="adam"))
     assert ATTACK.infer(view, CLIENTS[:1], adam, Seed(0))[CLIENTS[0]].strength is None
+
+
+@pytest.mark.parametrize(
+    ("batch", "momentum", "examples", "expected"),
+    [
+        (5, 0.0, 20, 0.1 * 2 / 5),
+        (1000, 0.0, 20, 0.1 * 2 / 20),  # a batch has no more than all examples
+        (20, 0.5, 10, 0.1 * 2 / 10 * 1.25),  # two steps: the first adds 1.5, the second 1
+        (20, 0.5, None, 0.1 * 2 / 20 * 2),
+    ],
+)
+def test_a_record_has_the_weight_that_steps_give_it(
+    batch: int, momentum: float, examples: int | None, expected: float
+) -> None:
+    recipe = Recipe(rate=0.1, epochs=2, batch=batch, momentum=momentum)
+    assert gradient_weight(recipe, examples) == pytest.approx(expected)

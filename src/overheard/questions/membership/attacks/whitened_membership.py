@@ -13,6 +13,7 @@ from overheard.core.defense import TrainingPart
 from overheard.core.knowledge import Knowledge
 from overheard.core.needs import BROADCASTS, CANDIDATES, MODEL, RECIPE, UPDATES
 from overheard.core.parties import COHORT, Party
+from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.settings import Positive
 from overheard.core.view import View
@@ -102,28 +103,60 @@ class WhitenedMembership(Attack[Membership]):
         for target, rounds in rounds_of.items():
             found = [evidence[one].of_sender(senders[one].index(target)) for one in rounds]
             ratios = log_likelihood_ratios(found).clamp(-MAX_RATIO, MAX_RATIO)
-            strengths = [
-                evidence[one].first_strength[senders[one].index(target)] for one in rounds
-            ]
-            strength = largest_scores(strengths, knowledge) if target != COHORT else None
+            strength = None
+            if target != COHORT and knowledge.recipe is not None:
+                updates = view.updates(target)
+                strength = largest_scores(
+                    [
+                        evidence[one].first_strength[senders[one].index(target)]
+                        for one in rounds
+                    ],
+                    [updates[one].examples for one in rounds],
+                    knowledge.recipe,
+                )
             claims[target] = Membership(ratios.float(), strength=strength)
         return claims
 
 
 def largest_scores(
-    strengths: Sequence[Float[Tensor, " records"]], knowledge: Knowledge
+    strengths: Sequence[Float[Tensor, " records"]],
+    examples: Sequence[int | None],
+    recipe: Recipe,
 ) -> Float[Tensor, " records"] | None:
     """Return how many standard deviations each record's fit is above that of non-members.
 
-    That is s sqrt(S), for the strength S of all rounds, given round by round, and the weight s
-    of a record's gradient in an update. It is an upper envelope of this test at the broadcast:
-    s is that of SGD without clipping, and gradients change while a model trains. None if steps
-    are adaptive or private, so that nothing says s.
+    Its square is the sum of s^2 S over rounds, for the strength S and the weight s of a
+    record's gradient in an update. It is an upper envelope of this test at the broadcast: s is
+    that of SGD without clipping, and gradients change while a model trains. None if steps are
+    adaptive or private, so that nothing says s.
+
+    Args:
+        strengths: S by round.
+        examples: number of the client's examples by round; None = it does not say.
+        recipe: the training of clients.
+
     """
-    recipe = knowledge.recipe
-    assert recipe is not None
     if recipe.optimizer != "sgd" or recipe.private_steps is not None:
         return None
-    weight = recipe.rate * recipe.epochs / recipe.batch / (1 - recipe.momentum)
-    scores: Tensor = weight * torch.stack(tuple(strengths)).sum(0).sqrt()
-    return scores.float()
+    weights = [gradient_weight(recipe, count) for count in examples]
+    squares = [s**2 * one for s, one in zip(weights, strengths, strict=True)]
+    return torch.stack(squares).sum(0).sqrt().float()
+
+
+def gradient_weight(recipe: Recipe, examples: int | None) -> float:
+    """Return the mean weight of a record's gradient in an update, for SGD with full batches.
+
+    A step takes a record with the rate over the size of its batch. With momentum m, later steps
+    repeat it: step t of T adds 1 + m + ... + m^(T - t) times that, and all t are as likely.
+
+    Args:
+        recipe: the training.
+        examples: number of the client's examples; None = more than a batch, and many steps.
+
+    """
+    batch = recipe.batch if examples is None else recipe.batch_size(examples)
+    momentum, repeats = recipe.momentum, 1 / (1 - recipe.momentum)
+    if examples is not None:
+        steps = recipe.steps(examples)
+        repeats *= 1 - momentum * (1 - momentum**steps) / ((1 - momentum) * steps)
+    return recipe.rate * recipe.epochs / batch * repeats

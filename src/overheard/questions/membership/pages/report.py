@@ -107,9 +107,9 @@ def _strength_sentences(threat_result: ThreatResult) -> tuple[str, ...]:
         f"could stand out: half of the records by at most {half} standard deviations, a tenth "
         f"by {tenth} or more, a hundredth by {hundredth} or more. At these values a member "
         f"would be found in {found[0]}, {found[1]} and {found[2]} of cases at 1{SPACE}% false "
-        "positives. This is an upper envelope of this test at the broadcast. How far the model "
-        "moves in a round (learning rate times steps) usually decides, and other records are "
-        "not safe from other attacks.",
+        "positives. This is an upper envelope of this test at the broadcast, for updates that "
+        "no defense shortens. How far the model moves in a round (learning rate times steps) "
+        "usually decides, and other records are not safe from other attacks.",
     )
 
 
