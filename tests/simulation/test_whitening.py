@@ -20,6 +20,7 @@ from overheard.simulation.whitening import (
     evidence_of,
     joined,
     log_likelihood_ratios,
+    main_axes,
     principal_axes,
     shorten_outliers,
 )
@@ -264,3 +265,14 @@ def test_rows_far_longer_than_all_others_are_shortened_and_those_of_no_number_ar
     assert not found[8:10].any()
     assert found[10:].equal(rows[10:])
     assert not shorten_outliers(torch.full((3, 2), torch.nan)).any()
+
+
+def test_main_axes_keep_the_root_of_a_share_of_inputs_and_of_outputs() -> None:
+    (matrices,) = draws(11, (40, 6, 12))
+    gradients = SummedGradients(matrices)
+    found, axes = main_axes(gradients, 0.25), gradients.axes()
+    assert axes.inputs is not None
+    assert found.inputs is not None
+    assert found.inputs.equal(axes.inputs[:, -6:])  # of the largest second moments
+    assert found.outputs.equal(axes.outputs[:, -3:])
+    assert main_axes(gradients, 1e-9).rotate(matrices[0]).shape == (1, 1)

@@ -126,6 +126,12 @@ class LayerGradients:
         slopes = self.slopes.transpose(1, 2)
         return slopes * self.inputs if slopes.shape[2] == 1 else slopes @ self.inputs
 
+    def projected(
+        self, inputs: Float[Tensor, "inputs axes"], outputs: Float[Tensor, "outputs axes2"]
+    ) -> "LayerGradients":
+        """Return the gradients on these axes of inputs and outputs, the columns."""
+        return LayerGradients(self.inputs @ inputs, self.slopes @ outputs)
+
     def squares(self) -> Float[Tensor, " examples"]:
         """Return the squared L2 norm of each example's gradient."""
         if self.slopes.shape[1] == 1:

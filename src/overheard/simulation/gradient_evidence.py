@@ -24,6 +24,7 @@ from overheard.learning.initialization import fresh_model, model_structure
 from overheard.learning.layer_gradients import (
     Gradients,
     LayerNames,
+    TableGradients,
     activation_bytes,
     find_layers,
     layer_gradients,
@@ -52,6 +53,7 @@ from overheard.simulation.whitening import (
     evidence_beside_others,
     evidence_of,
     joined,
+    main_axes,
     member_probabilities,
     principal_axes,
     shorten_outliers,
@@ -94,7 +96,7 @@ ACTIVATIONS = 2
 
 MAX_MATRIX_BYTES = 2**30
 """The most memory for the gradient matrices of all records, at layers that sum over positions.
-Where it does not suffice for all such layers, the largest are left out."""
+Where it does not suffice, the largest layers are projected on fewer axes."""
 
 
 @final
@@ -344,6 +346,21 @@ class EvidenceJob(Job):
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Projection:
+    """How the gradients of a large layer are kept.
+
+    Args:
+        axes: on which they are projected.
+        step_scale: by what the optimizer divides each entry, see `_step_scale`.
+
+    """
+
+    axes: Axes
+    step_scale: Tensor | float
+
+
+@final
 class _RecordsOfRound:
     """The records of a round, with what the evidence in all its updates needs.
 
@@ -359,11 +376,11 @@ class _RecordsOfRound:
         self._records = unpack_examples(tensors, "records")
         self._has_auxiliary = len(self._records) > job.candidates + 1
         self._simulated: Weights | None = None
-        self._found, self._layers, self._passes = self._plan_passes()
+        self._found, self._passes, self._projections = self._plan_passes()
         # Axes and mean squares of the gradients at the broadcast.
         self._at_start = dict[LayerNames, tuple[Axes, Tensor]]()
         by_layer = self._gradients([self._start])
-        for names in self._layers:
+        for names in self._projections:
             axes, rotated = self._whitened(by_layer.pop(names))
             self._at_start[names] = axes, rotated.mean_squares()
 
@@ -380,10 +397,9 @@ class _RecordsOfRound:
         ]
         alone, kept = list[Evidence](), list[tuple[RecordGradients, Tensor]]()
         by_layer = self._gradients(points)
-        for names in self._layers:
-            gradients, matrix = by_layer.pop(names), names.matrix_of(update)
-            if self._job.recipe.optimizer != "sgd":
-                matrix = matrix * self._step_scale(gradients)
+        for names in self._projections:
+            gradients = by_layer.pop(names)
+            matrix = self._sum_of_gradients(names, update, gradients)
             axes, rotated = self._whitened(gradients)
             alone.append(evidence_of(rotated, axes.rotate(matrix)))
             if self._job.joint:
@@ -404,30 +420,75 @@ class _RecordsOfRound:
 
     def _plan_passes(
         self,
-    ) -> tuple[tuple[LayerNames, ...], tuple[LayerNames, ...], list[Examples]]:
-        """Return the layers of `find_layers`, those that fit into memory, and records by pass.
+    ) -> tuple[tuple[LayerNames, ...], list[Examples], dict[LayerNames, _Projection | None]]:
+        """Return the layers of `find_layers`, records by pass, and projections by layer.
 
-        Raises:
-            NeedsError: if no layer does.
-
+        A layer of which all gradients fit into memory has no projection.
         """
         records, job = self._records, self._job
-        all_rows = torch.arange(len(records), device=job.device)
-        # Examples differ in size where a network reads as many positions as a text has words.
-        few = records.take(all_rows[:: -(-len(records) // FEW)])
+        few = self._evenly_spaced(FEW)
         found = find_layers(job.build_model, self._start, records, job.recipe)
         of_few = layer_gradients(job.build_model, self._start, few, job.recipe, found)
-        layers = layers_in_memory(of_few, len(records))
-        if not layers:
-            raise NeedsError(
-                f"the gradients of {len(records):,} records at each layer are too large for "
-                "whitened gradients: give fewer candidate or auxiliary records"
-            )
-        kept = activation_bytes(job.build_model, self._start, few, job.recipe)
-        needed = sum(one.nbytes + one.matrix_bytes for one in of_few.values())
-        bytes_each = (len(PATH_POINTS) * needed + ACTIVATIONS * kept) // len(few)
+        shares = matrix_shares(of_few, len(records))
+        kept = ACTIVATIONS * activation_bytes(job.build_model, self._start, few, job.recipe)
+        held, matrices = (
+            sum(one.nbytes for one in of_few.values()),
+            {names: one.matrix_bytes for names, one in of_few.items()},
+        )
+        whole = (kept + held + sum(matrices.values())) // len(few)
+        projections = self._main_axes(found, shares, max(1, MAX_PASS_BYTES // max(1, whole)))
+        of_matrices = sum(int(shares[names] * size) for names, size in matrices.items())
+        bytes_each = (kept + len(PATH_POINTS) * (held + of_matrices)) // len(few)
+        all_rows = torch.arange(len(records), device=job.device)
         parts = torch.split(all_rows, max(1, MAX_PASS_BYTES // max(1, bytes_each)))
-        return found, layers, [records.take(part) for part in parts]
+        return found, [records.take(part) for part in parts], projections
+
+    def _evenly_spaced(self, count: int) -> Examples:
+        """Return about this many of the records."""
+        step = -(-len(self._records) // count)
+        return self._records.take(
+            torch.arange(0, len(self._records), step, device=self._job.device)
+        )
+
+    def _main_axes(
+        self, found: Sequence[LayerNames], shares: Mapping[LayerNames, float], count: int
+    ) -> dict[LayerNames, _Projection | None]:
+        """Return how layers are kept whose gradients do not all fit into memory.
+
+        Args:
+            found: the layers of `find_layers`.
+            shares: of each layer's gradients that are kept.
+            count: number of records whose gradients show the axes.
+
+        """
+        if all(share == 1 for share in shares.values()):
+            return dict.fromkeys(shares)
+        job, projections = self._job, dict[LayerNames, _Projection | None]()
+        shown = layer_gradients(
+            job.build_model, self._start, self._evenly_spaced(count), job.recipe, found
+        )
+        for names, share in shares.items():
+            of_layer, projections[names] = shown.pop(names), None
+            if share < 1:
+                gradients = at_points([of_layer]).without_outliers()
+                projections[names] = _Projection(
+                    main_axes(gradients, share), _step_scale(gradients, job.recipe)
+                )
+        return projections
+
+    def _matrix_of(self, names: LayerNames, update: Weights) -> Tensor:
+        """Return a layer's part of an update, projected as its gradients are."""
+        projection, matrix = self._projections[names], names.matrix_of(update)
+        return matrix if projection is None else projection.axes.rotate(matrix)
+
+    def _sum_of_gradients(
+        self, names: LayerNames, update: Weights, gradients: RecordGradients
+    ) -> Tensor:
+        """Return a layer's part of an update as about a sum of its gradients, of any factor."""
+        projection, matrix = self._projections[names], names.matrix_of(update)
+        if projection is not None:
+            return projection.axes.rotate(matrix * projection.step_scale)
+        return matrix * _step_scale(gradients, self._job.recipe)
 
     def _is_way_hidden(self, update: Weights) -> bool:
         """Return whether noise is most of an update.
@@ -436,7 +497,7 @@ class _RecordsOfRound:
         Where gradients fit a layer's update badly, the rest looks like noise too.
         """
         found = (
-            entry_variances(moments, axes.rotate(names.matrix_of(update)))
+            entry_variances(moments, axes.rotate(self._matrix_of(names, update)))
             for names, (axes, moments) in self._at_start.items()
         )
         count = sum(one.numel() for one in update.values())
@@ -478,7 +539,7 @@ class _RecordsOfRound:
         A defense adds the same noise to all layers. An update with hardly any stays as it is.
         Weights on the way to a noisy model are nowhere near those of training.
         """
-        matrices = {names: names.matrix_of(update) for names in self._layers}
+        matrices = {names: self._matrix_of(names, update) for names in self._projections}
         smallest = min(matrices, key=lambda names: (names.is_table, matrices[names].numel()))
         axes, moments = self._at_start[smallest]
         noise = entry_variances(moments, axes.rotate(matrices[smallest])).noise
@@ -489,13 +550,18 @@ class _RecordsOfRound:
             axes, moments = self._at_start[names]
             rotated = axes.rotate(matrix)
             kept = axes.rotate_back(entry_variances(moments, rotated).without(noise, rotated))
+            projection = self._projections[names]
+            if projection is not None:
+                kept = projection.axes.rotate_back(kept)
             for name, part in names.parts_of(kept.unsqueeze(0)).items():
                 changed[name] = part.reshape(update[name].shape)
         return {**update, **changed}
 
     def _gradients(self, points: Sequence[Weights]) -> dict[LayerNames, RecordGradients]:
         """Return the gradients of all records by layer, averaged over these weights."""
-        found: dict[LayerNames, list[RecordGradients]] = {names: [] for names in self._layers}
+        found: dict[LayerNames, list[RecordGradients]] = {
+            names: [] for names in self._projections
+        }
         for part in self._passes:
             at_each = [
                 layer_gradients(
@@ -504,19 +570,19 @@ class _RecordsOfRound:
                 for weights in points
             ]
             for names, parts in found.items():
-                parts.append(at_points([one[names] for one in at_each]))
+                parts.append(at_points([self._projected(names, one[names]) for one in at_each]))
         # Parts go as they are joined, so that no gradients are in memory twice.
-        return {names: joined(found.pop(names)).without_outliers() for names in self._layers}
+        return {
+            names: joined(found.pop(names)).without_outliers() for names in self._projections
+        }
 
-    def _step_scale(self, gradients: RecordGradients) -> Float[Tensor, "outputs inputs"]:
-        """Return by what an adaptive optimizer divides the gradient of each entry.
-
-        It is the root of the mean square of a batch's gradient. Times it, an update is again
-        about a sum of gradients.
-        """
-        mean, squares = gradients.mean(), gradients.mean_squares()
-        spread = (squares - mean.square()).clamp(min=0)
-        return (mean.square() + spread / self._job.recipe.batch).sqrt()
+    def _projected(self, names: LayerNames, gradients: Gradients) -> Gradients:
+        projection = self._projections[names]
+        if projection is None or isinstance(gradients, TableGradients):
+            return gradients
+        axes = projection.axes
+        assert axes.inputs is not None, "a table is not projected"
+        return gradients.projected(axes.inputs, axes.outputs)
 
     def _whitened(self, gradients: RecordGradients) -> tuple[Axes, RecordGradients]:
         """Return the axes of a layer, and the gradients in them.
@@ -535,6 +601,19 @@ class _RecordsOfRound:
         return axes, gradients.rotated(axes)
 
 
+def _step_scale(gradients: RecordGradients, recipe: Recipe) -> Tensor | float:
+    """Return by what the optimizer divides the gradient of each entry, but for a factor.
+
+    For an adaptive one it is the root of the mean square of a batch's gradient. Times it, an
+    update is again about a sum of gradients.
+    """
+    if recipe.optimizer == "sgd":
+        return 1.0
+    mean, squares = gradients.mean(), gradients.mean_squares()
+    spread = (squares - mean.square()).clamp(min=0)
+    return (mean.square() + spread / recipe.batch).sqrt()
+
+
 def _sum_of(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(
         torch.stack([one.fit for one in parts]).sum(0),
@@ -542,20 +621,24 @@ def _sum_of(parts: Sequence[Evidence]) -> Evidence:
     )
 
 
-def layers_in_memory(
+def matrix_shares(
     of_few: Mapping[LayerNames, Gradients], records: int
-) -> tuple[LayerNames, ...]:
-    """Return the layers whose gradients of all records fit into `MAX_MATRIX_BYTES`, in order.
+) -> dict[LayerNames, float]:
+    """Return by layer the share of its gradient matrices that fits into `MAX_MATRIX_BYTES`.
+
+    All layers may take the same memory; what small ones leave is shared by the others.
 
     Args:
         of_few: the gradients of one or more of the records.
         records: number of records.
 
     """
-    kept, left = set[LayerNames](), MAX_MATRIX_BYTES
-    for names, one in sorted(of_few.items(), key=lambda item: item[1].matrix_bytes):
-        needed = records * one.matrix_bytes // len(one.slopes)
-        if needed <= left:
-            kept.add(names)
-            left -= needed
-    return tuple(names for names in of_few if names in kept)
+    needed = {
+        names: records * one.matrix_bytes // len(one.slopes) for names, one in of_few.items()
+    }
+    shares, left = dict.fromkeys(of_few, 1.0), MAX_MATRIX_BYTES
+    for place, names in enumerate(sorted(needed, key=needed.__getitem__)):
+        size = min(needed[names], left // (len(needed) - place))
+        shares[names] = size / max(1, needed[names]) if size < needed[names] else 1.0
+        left -= size
+    return shares

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import final
 
 import torch
@@ -370,6 +370,19 @@ def shorten_outliers(rows: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ...
     factors = torch.where(is_number, (limit / norms).clamp(max=1), torch.zeros_like(norms))
     shape = (-1, *[1] * (rows.dim() - 1))
     return torch.where(is_number.view(shape), rows, 0) * factors.view(shape)
+
+
+def main_axes(gradients: RecordGradients, share: float) -> Axes:
+    """Return so many axes of largest second moments that they keep this share of the entries.
+
+    Inputs and outputs keep the root of the share each, and one axis or more.
+    """
+    axes, kept = gradients.axes(), sqrt(share)
+    assert axes.inputs is not None, "a table is not projected"
+    inputs, outputs = (
+        one[:, -max(1, int(kept * len(one))) :] for one in (axes.inputs, axes.outputs)
+    )
+    return Axes(inputs, outputs)
 
 
 def principal_axes(*parts: Float[Tensor, "rows sides"]) -> Float[Tensor, "sides axes"]:
