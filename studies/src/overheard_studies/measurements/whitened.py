@@ -31,6 +31,7 @@ from overheard.data.datasets.cifar10 import Cifar10
 from overheard.data.datasets.mnist import Mnist
 from overheard.data.datasets.wisdm import Wisdm
 from overheard.data.partition.candidates import CandidateSettings
+from overheard.data.splits.dirichlet import Dirichlet
 from overheard.data.splits.iid import Iid
 from overheard.defenses.local_dp import LocalDp
 from overheard.disk.folders import remove_folder
@@ -81,7 +82,7 @@ STRENGTH = "strength"
 @final
 @dataclass(frozen=True, slots=True)
 class World:
-    """A federation of clients with equally distributed records, all of them observed.
+    """A federation of clients, all of them observed.
 
     Args:
         source: the data.
@@ -98,6 +99,8 @@ class World:
         clients: number of clients.
         participation: share of the clients that train in a round.
         auxiliary_from: the data set of the auxiliary examples; None = `source`.
+        alpha: of the Dirichlet distribution of each client's label shares; None = records are
+            equally distributed.
 
     """
 
@@ -115,6 +118,7 @@ class World:
     clients: int = 5
     participation: float = 1.0
     auxiliary_from: DataSource | None = None
+    alpha: float | None = None
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of one run."""
@@ -122,7 +126,9 @@ class World:
             seeds=(seed,),
             data=DataPlan(
                 source=self.source,
-                split=Iid(balanced=self.balanced),
+                split=Iid(balanced=self.balanced)
+                if self.alpha is None
+                else Dirichlet(self.alpha),
                 clients=self.clients,
                 examples=self.examples,
                 candidates=CandidateSettings(members=self.members, outsiders=1000),
@@ -150,6 +156,7 @@ class World:
             f"{self.epochs} epochs, rate {self.rate:g}, batch {self.batch}, "
             f"{self.auxiliary} auxiliary{' a class' if self.balanced else ''}"
             f"{'' if self.auxiliary_from is None else f' from {self.auxiliary_from!r}'}"
+            f"{'' if self.alpha is None else f', Dirichlet {self.alpha:g}'}"
             f", {self.participation * self.clients:g} of {self.clients} clients"
             f"{''.join(f', {one!r}' for one in self.defenses)}"
         )

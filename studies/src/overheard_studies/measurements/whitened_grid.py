@@ -80,6 +80,7 @@ COMBINED_WORLDS: Mapping[str, World] = {
 
 JOINT_WORLDS: Mapping[str, World] = {
     **MLPS,
+    "mnist_mlp_dirichlet_0.1": replace(MLPS["mnist_mlp"], alpha=0.1),
     "mnist_conv_net_128_examples": CONVOLUTIONS["mnist_conv_net_128_1_epochs_rate_0.1"],
     "mnist_conv_net_512_examples": CONVOLUTIONS["mnist_conv_net_512_1_epochs_rate_0.1"],
 }
