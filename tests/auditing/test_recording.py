@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from overheard.archive.layout import round_folder
+from overheard.archive.manifest import UNTOLD_FRAMEWORK, read_manifest, write_manifest
 from overheard.archive.manifest import DefenseRecord as StoredDefense
-from overheard.archive.manifest import read_manifest, write_manifest
 from overheard.archive.reader import open_transcript
 from overheard.archive.truth import truth_path
 from overheard.auditing import attack_runner
@@ -38,6 +38,7 @@ from overheard.findings.audit import Audit
 from overheard.learning.initialization import initial_weights
 from overheard.learning.models.logistic import Logistic
 from overheard.learning.models.mlp import Mlp
+from overheard.plans.description import describe_recording
 from overheard.plans.plan import Plan, ThreatPlan
 from overheard.questions.label_shares.attacks.bias_inversion import BiasInversion
 from overheard.questions.label_shares.claim import LabelShares
@@ -113,6 +114,16 @@ def test_the_subject_describes_the_recording_instead_of_the_plan(
         "a recorded run of 4 parties over 2 rounds; model Logistic()"
     )
     assert "9" not in found.subject
+
+
+def test_the_subject_names_no_framework_that_was_not_told(recording: Path):
+    manifest = read_manifest(recording)
+    described = [
+        describe_recording(TINY, replace(manifest, framework=one), 4, 2)
+        for one in (UNTOLD_FRAMEWORK, "FedML 0.9.6")
+    ]
+    assert described[0].startswith("a recorded run of 4 parties")
+    assert described[1].startswith("a recorded run of FedML 0.9.6 of 4 parties")
 
 
 def test_distinguishes_recordings_with_the_same_folder_name(

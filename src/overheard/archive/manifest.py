@@ -46,6 +46,9 @@ MAX_REPORTED_ERRORS = 12
 SIMULATION = "overheard"
 """The framework of runs that Overheard simulates."""
 
+UNTOLD_FRAMEWORK = "not told"
+"""The framework of runs of which nobody says what ran them."""
+
 SOFTWARE_FIELDS = frozenset({"overheard", "torch", "python"})
 """The fields for software versions, which do not describe the run itself."""
 

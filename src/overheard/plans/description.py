@@ -1,7 +1,7 @@
 """Describes in one sentence what was audited."""
 
 from overheard.algorithms.fed_avg import FedAvg
-from overheard.archive.manifest import Manifest
+from overheard.archive.manifest import SIMULATION, UNTOLD_FRAMEWORK, Manifest
 from overheard.data.partition.candidates import CandidateSettings
 from overheard.data.partition.known_user_settings import KnownUserSettings, PriorKind
 from overheard.data.partition.schedule import DataShift
@@ -116,7 +116,8 @@ def describe_recording(plan: Plan, manifest: Manifest, parties: int, rounds: int
 
     """
     training = plan.training
-    run_by = "" if manifest.framework == "overheard" else f" of {manifest.framework}"
+    is_told = manifest.framework not in (SIMULATION, UNTOLD_FRAMEWORK)
+    run_by = f" of {manifest.framework}" if is_told else ""
     model = manifest.model or f"not recorded, assumed to be {plugin_label(training.model)}"
     recipe = (
         f"a recipe not recorded, assumed to be {training.recipe}"

@@ -9,7 +9,7 @@ from typing import final
 import torch
 
 from overheard.archive.excerpt import printable_excerpt
-from overheard.archive.manifest import Manifest
+from overheard.archive.manifest import UNTOLD_FRAMEWORK, Manifest
 from overheard.archive.reader import read_round
 from overheard.archive.recorder import OpenRound, Recorder
 from overheard.archive.run_end import has_ended, mark_end
@@ -136,7 +136,7 @@ def _manifest(run: ExportedRun) -> Manifest:
             about.rounds,
             participation=about.participation,
             sampling=about.sampling,
-            framework=about.framework or "not told",
+            framework=about.framework or UNTOLD_FRAMEWORK,
             left_out=run.left_out,
             are_defenses_stated=about.defenses is not None,
         )
