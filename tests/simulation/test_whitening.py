@@ -265,6 +265,9 @@ def test_rows_far_longer_than_all_others_are_shortened_and_those_of_no_number_ar
     assert not found[8:10].any()
     assert found[10:].equal(rows[10:])
     assert not shorten_outliers(torch.full((3, 2), torch.nan)).any()
+    few = torch.zeros(400, 4)  # a model fits all records but three
+    few[:3] = torch.tensor([[1.0], [2], [3]])
+    assert shorten_outliers(few).equal(few)
 
 
 def test_main_axes_keep_the_root_of_a_share_of_inputs_and_of_outputs() -> None:

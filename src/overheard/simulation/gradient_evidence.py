@@ -431,10 +431,8 @@ class _RecordsOfRound:
         of_few = layer_gradients(job.build_model, self._start, few, job.recipe, found)
         shares = matrix_shares(of_few, len(records))
         kept = ACTIVATIONS * activation_bytes(job.build_model, self._start, few, job.recipe)
-        held, matrices = (
-            sum(one.nbytes for one in of_few.values()),
-            {names: one.matrix_bytes for names, one in of_few.items()},
-        )
+        held = sum(one.nbytes for one in of_few.values())
+        matrices = {names: one.matrix_bytes for names, one in of_few.items()}
         whole = (kept + held + sum(matrices.values())) // len(few)
         projections = self._main_axes(found, shares, max(1, MAX_PASS_BYTES // max(1, whole)))
         of_matrices = sum(int(shares[names] * size) for names, size in matrices.items())

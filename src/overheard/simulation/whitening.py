@@ -64,10 +64,9 @@ SMALLEST_SPREAD = 1e-4
 """Scores that spread less, relative to their median distance from 0, differ by rounding. So do
 those of a layer of one number, as a learned slope."""
 
-
 OUTLIER_SHARE, OUTLIER_FACTOR = 0.99, 10.0
-"""Rows beyond this many times the norm that this share of rows stays below are shortened to it.
-One wrong number in one record would else hide all others: variances are means of squares."""
+"""Rows this many times as long as such a share of all rows but 0 are shortened to that. One
+wrong number in one record would else hide all others: variances are means of squares."""
 
 
 @final
@@ -358,18 +357,20 @@ def at_points(points: Sequence[Gradients]) -> RecordGradients:
 def shorten_outliers(rows: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows ..."]:
     """Return the rows, of which those far longer than nearly all others are shortened.
 
-    A row whose norm is no number is 0: it says nothing.
+    A row whose norm is no number is 0: it says nothing. Rows of 0 are no measure of others: a
+    model that fits most records has no gradient at them.
     """
     norms = rows.flatten(1).norm(dim=1)
     is_number = norms.isfinite()
-    if not bool(is_number.any()):
+    measures = norms[is_number & (norms > 0)]
+    if not len(measures):
         return torch.zeros_like(rows)
-    limit = OUTLIER_FACTOR * norms[is_number].quantile(OUTLIER_SHARE)
+    limit = OUTLIER_FACTOR * measures.quantile(OUTLIER_SHARE)
     if bool((norms <= limit).all()):
         return rows
-    factors = torch.where(is_number, (limit / norms).clamp(max=1), torch.zeros_like(norms))
     shape = (-1, *[1] * (rows.dim() - 1))
-    return torch.where(is_number.view(shape), rows, 0) * factors.view(shape)
+    factors = (limit / norms).clamp(max=1).view(shape)
+    return torch.where(is_number.view(shape), rows * factors, 0)
 
 
 def main_axes(gradients: RecordGradients, share: float) -> Axes:
@@ -501,9 +502,9 @@ def evidence_beside_others(
     overlap = (likely.square() / variances).sum().to(strength.dtype)
     least = torch.finfo(strength.dtype).tiny  # No record may be likely.
     weight = (probabilities * alone.fit).sum() / torch.maximum(strength, overlap).clamp(least)
-    weights = (probabilities * weight.clamp(min=0)).to(update.dtype)
-    rest = evidence_of(gradients, update + weight.clamp(min=0).to(update.dtype) * likely)
-    return Evidence(rest.fit + weights * rest.strength, rest.strength)
+    weight = weight.clamp(min=0).to(update.dtype)
+    rest = evidence_of(gradients, update + weight * likely)
+    return Evidence(rest.fit + weight * probabilities * rest.strength, rest.strength)
 
 
 @final

@@ -156,6 +156,8 @@ def test_strength_is_an_upper_envelope_of_members_at_a_small_rate(by_heart) -> N
         (1000, 0.0, 20, 0.1 * 2 / 20),  # a batch has no more than all examples
         (20, 0.5, 10, 0.1 * 2 / 10 * 1.25),  # two steps: the first adds 1.5, the second 1
         (20, 0.5, None, 0.1 * 2 / 20 * 2),
+        (20, 0.5, 0, 0.1 * 2 / 20 * 2),  # as a client may say
+        (20, 0.5, -3, 0.1 * 2 / 20 * 2),
     ],
 )
 def test_a_record_has_the_weight_that_steps_give_it(

@@ -91,6 +91,7 @@ class WhitenedMembership(Attack[Membership]):
             NeedsError: if a target's update is none of a trained model.
 
         """
+        assert knowledge.recipe is not None
         rounds_of = rounds_to_read(view, targets, self.most_rounds)
         for target, rounds in rounds_of.items():
             check_trained(view, target, rounds)
@@ -104,7 +105,7 @@ class WhitenedMembership(Attack[Membership]):
             found = [evidence[one].of_sender(senders[one].index(target)) for one in rounds]
             ratios = log_likelihood_ratios(found).clamp(-MAX_RATIO, MAX_RATIO)
             strength = None
-            if target != COHORT and knowledge.recipe is not None:
+            if target != COHORT:
                 updates = view.updates(target)
                 strength = largest_scores(
                     [
@@ -151,12 +152,13 @@ def gradient_weight(recipe: Recipe, examples: int | None) -> float:
 
     Args:
         recipe: the training.
-        examples: number of the client's examples; None = more than a batch, and many steps.
+        examples: number of the client's examples, as it says; None, and what is no number of
+            examples, is taken as more than a batch, with many steps.
 
     """
-    batch = recipe.batch if examples is None else recipe.batch_size(examples)
-    momentum, repeats = recipe.momentum, 1 / (1 - recipe.momentum)
-    if examples is not None:
-        steps = recipe.steps(examples)
+    momentum = recipe.momentum
+    batch, repeats = recipe.batch, 1 / (1 - momentum)
+    if examples is not None and examples > 0:
+        batch, steps = recipe.batch_size(examples), recipe.steps(examples)
         repeats *= 1 - momentum * (1 - momentum**steps) / ((1 - momentum) * steps)
     return recipe.rate * recipe.epochs / batch * repeats
