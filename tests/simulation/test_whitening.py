@@ -15,14 +15,17 @@ from overheard.simulation.whitening import (
     RowGradients,
     SummedGradients,
     at_points,
+    combine_parts,
     entry_variances,
     evidence_beside_others,
+    evidence_by_band,
     evidence_of,
     joined,
     log_likelihood_ratios,
     main_axes,
     principal_axes,
     shorten_outliers,
+    sum_of,
 )
 
 
@@ -127,6 +130,8 @@ def test_rows_of_zeros_have_an_axis_and_finite_evidence() -> None:
     axes = SummedGradients(nothing).axes()
     found = evidence_of(SummedGradients(nothing).rotated(axes), axes.rotate(torch.ones(3, 5)))
     assert bool(log_likelihood_ratios([found.standardised()]).isfinite().all())
+    none = evidence_by_band(SummedGradients(nothing).rotated(axes), axes.rotate(nothing[0]))
+    assert bool(log_likelihood_ratios([combine_parts(none)]).isfinite().all())
 
 
 def test_noise_is_measured_on_the_update() -> None:
@@ -219,32 +224,107 @@ def test_likely_members_hide_no_others() -> None:
     matrices, noise = draws(5, (60, 12, 12), (12, 12))
     update = -0.1 * matrices[:30].sum(0) + 0.001 * noise
     gradients = SummedGradients(matrices)
-    alone = evidence_of(gradients, update)
+    alone = evidence_by_band(gradients, update)
+    assert len(alone) == 4  # of 36 entries each
     is_member = (torch.arange(60) < 30).double()
     found = evidence_beside_others(gradients, update, alone, is_member)
-    weights = found.fit / found.strength
-    before = alone.fit / alone.strength
+    weights, before = (
+        sum(one.fit for one in parts) / sum(one.strength for one in parts)
+        for parts in (found, alone)
+    )
     torch.testing.assert_close(weights[:30], torch.full((30,), 0.1).double(), rtol=0.2, atol=0)
     assert before[:30].std() > 3 * weights[:30].std()
     assert weights[30:].abs().max() < before[30:].abs().max() / 3
     # Who is certainly no member changes nothing.
     same = evidence_beside_others(gradients, update, alone, torch.zeros(60).double())
-    torch.testing.assert_close(same.fit, alone.fit)
+    for one, other in zip(same, alone, strict=True):
+        torch.testing.assert_close(one.fit, other.fit)
 
 
 def test_no_more_is_subtracted_than_an_update_holds_where_gradients_are_alike() -> None:
     noise, shared = draws(9, (60, 6, 5), (6, 5))
     matrices = noise + shared  # as of records of one label
     gradients, update = SummedGradients(matrices), -0.1 * matrices[:30].sum(0)
-    alone = evidence_of(gradients, update)
+    alone = evidence_by_band(gradients, update)
     # Every record is likely, for what members share shows in each fit.
     found = evidence_beside_others(gradients, update, alone, torch.full((60,), 0.9).double())
     shares = []
-    for one in (alone, found):
+    for (one,) in (alone, found):
         scores = one.fit / one.strength.sqrt()
         shares.append(float((scores[:30].unsqueeze(1) > scores[30:]).double().mean()))
     assert shares[0] < 0.6
     assert shares[1] > 0.8
+
+
+def test_a_band_has_a_factor_of_its_own(monkeypatch) -> None:
+    monkeypatch.setattr("overheard.simulation.whitening.RIDGE", 0.0)
+    monkeypatch.setattr("overheard.simulation.whitening.NOISE_SHARES", (0.0,))
+    monkeypatch.setattr("overheard.simulation.whitening.BANDS", 2)
+    monkeypatch.setattr("overheard.simulation.whitening.SMALLEST_BAND", 2)
+    # One record, so mean squares are (1, 25; 25, 1). No record has a gradient in column three.
+    matrices = torch.tensor([[[1.0, 5, 0], [5, 1, 0]]], dtype=torch.float64)
+    update = torch.tensor([[-2.0, -50, 9], [-50, -2, 9]], dtype=torch.float64)
+    small, large = evidence_by_band(SummedGradients(matrices), update)
+    # Factors are 4 / 1 and 2500 / 25 = 100, so variances 4 and 2500: N = 2 (2 / 4), S = 2 / 4.
+    assert [small.fit.item(), small.strength.item()] == pytest.approx([1.0, 0.5])
+    # N = 2 (5 x 50 / 2500), S = 2 (25 / 2500).
+    assert [large.fit.item(), large.strength.item()] == pytest.approx([0.2, 0.02])
+
+
+def auc(evidence: Evidence, members: int) -> float:
+    scores = evidence.fit / evidence.strength.sqrt()
+    return float((scores[:members].unsqueeze(1) > scores[members:]).double().mean())
+
+
+def test_noise_that_parts_share_is_taken_out() -> None:
+    own, other, shared = draws(12, (2000,), (2000,), (2000,))
+    strong, weak = torch.full((2000,), 1.0).double(), torch.full((2000,), 0.01).double()
+    member = (torch.arange(2000) < 200).double()
+    parts = [  # members stand out by three in the first part alone
+        Evidence(own + 3 * shared + 3 * member, strong),
+        Evidence((other + 3 * shared) * 0.1, weak),
+    ]
+    # Three of sqrt(10) deviations: an AUC of .75.
+    assert auc(parts[0], 200) < 0.8
+    # What is left of the first has a deviation of about sqrt(2): an AUC of .93 for 3 / sqrt(2).
+    assert auc(combine_parts(parts), 200) > 0.88
+
+
+def test_parts_that_share_nothing_add_up() -> None:
+    fits, roots = draws(13, (5, 3000), (5, 3000))
+    parts = [
+        Evidence(fit * (root.abs() + 1), (root.abs() + 1).square())
+        for fit, root in zip(fits, roots, strict=True)
+    ]
+    found = combine_parts(parts)
+    total = sum_of(parts)
+    scores = torch.stack([one.fit / one.strength.sqrt() for one in (found, total)])
+    assert float(torch.corrcoef(scores)[0, 1]) > 0.99
+    torch.testing.assert_close(found.strength, total.strength, rtol=0.15, atol=0)
+
+
+def test_what_members_share_across_parts_is_no_noise() -> None:
+    # A third of 300 records are members, and records differ in their strengths.
+    member, scale = (torch.arange(300) < 100).double(), torch.linspace(0.05, 1, 16).square()
+    missed = []
+    for seed in range(6):
+        noise, spread = draws(seed, (16, 300), (16, 300))
+        roots = (0.7 * spread).exp() * scale.double().unsqueeze(1)
+        parts = [
+            Evidence(one * root + 2 * member * root.square(), root.square())
+            for one, root in zip(noise, roots, strict=True)
+        ]
+        missed.append(1 - auc(combine_parts(parts), 100))
+    # It is .007 if correlations are those of all scores.
+    assert sum(missed) / 6 < 0.005
+
+
+def test_few_records_are_told_apart_by_many_parts() -> None:
+    fits = draws(14, *[(30,)] * 60)
+    member = (torch.arange(30) < 5).double()
+    found = combine_parts([Evidence(one + 0.3 * member, torch.ones_like(one)) for one in fits])
+    # The sum over 60 parts is 2.3 deviations above others: an AUC of .95.
+    assert auc(found, 5) > 0.85
 
 
 def test_a_layer_of_one_number_says_nothing_of_any_record() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import final
 
 import torch
@@ -49,14 +50,17 @@ from overheard.simulation.whitening import (
     Evidence,
     RecordGradients,
     at_points,
+    combine_parts,
     entry_variances,
     evidence_beside_others,
+    evidence_by_band,
     evidence_of,
     joined,
     main_axes,
     member_probabilities,
     principal_axes,
     shorten_outliers,
+    sum_of,
 )
 
 PROGRESS_LABEL = "whitened gradients of candidate records"
@@ -395,28 +399,33 @@ class _RecordsOfRound:
             {name: one + part * way[name] for name, one in self._start.items()}
             for part in PATH_POINTS
         ]
-        alone, kept = list[Evidence](), list[tuple[RecordGradients, Tensor]]()
+        hidden, alone = list[Evidence](), list[list[Evidence]]()
+        kept = list[tuple[RecordGradients, Tensor]]()
         by_layer = self._gradients(points)
         for names in self._projections:
             gradients = by_layer.pop(names)
             matrix = self._sum_of_gradients(names, update, gradients)
             axes, rotated = self._whitened(gradients)
-            alone.append(evidence_of(rotated, axes.rotate(matrix)))
+            layer = rotated, axes.rotate(matrix)
+            if is_hidden:
+                hidden.append(evidence_of(*layer))
+                continue
+            alone.append(evidence_by_band(*layer))
             if self._job.joint:
-                kept.append((rotated, axes.rotate(matrix)))
+                kept.append(layer)
         if is_hidden:  # Where noise is most of the covariance, the latter needs no correction.
-            total = _sum_of(alone).standardised()
+            total = sum_of(hidden).standardised()
             return total, total
-        total = _sum_of([one.standardised() for one in alone]).standardised()
+        total = combine_parts(list(chain.from_iterable(alone)))
         if not self._job.joint:
             return total, total
         probabilities = member_probabilities(total)
         probabilities[self._job.candidates :] = 0  # No client trained on auxiliary examples.
         rest = [
-            evidence_beside_others(*layer, one, probabilities).standardised()
+            evidence_beside_others(*layer, one, probabilities)
             for layer, one in zip(kept, alone, strict=True)
         ]
-        return _sum_of(rest).standardised(), total
+        return combine_parts(list(chain.from_iterable(rest))), total
 
     def _plan_passes(
         self,
@@ -610,13 +619,6 @@ def _step_scale(gradients: RecordGradients, recipe: Recipe) -> Tensor | float:
     mean, squares = gradients.mean(), gradients.mean_squares()
     spread = (squares - mean.square()).clamp(min=0)
     return (mean.square() + spread / recipe.batch).sqrt()
-
-
-def _sum_of(parts: Sequence[Evidence]) -> Evidence:
-    return Evidence(
-        torch.stack([one.fit for one in parts]).sum(0),
-        torch.stack([one.strength for one in parts]).sum(0),
-    )
 
 
 def matrix_shares(

@@ -1,7 +1,7 @@
 """The matched filter of a record's gradient in an update, whitened layer by layer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import final
@@ -63,6 +63,21 @@ LOW_SHARE, LOW_DEVIATION = 0.05, 1.645
 SMALLEST_SPREAD = 1e-4
 """Scores that spread less, relative to their median distance from 0, differ by rounding. So do
 those of a layer of one number, as a learned slope."""
+
+BANDS = 8
+"""Bands of a layer's entries. On the tuning seeds 900 to 902, with `combine_parts`, they add
+.02 to .05 of AUC with convolutions, and -.01 to .02 with other layers. Four and 16 are about
+as good."""
+
+SMALLEST_BAND = 30
+"""A band has this many entries or more."""
+
+CORRELATION_RIDGE = 0.1
+"""Added to the variances of scores when they are weighted, and so is the number of parts over
+that of records. On tuning seeds .05 to 1 are the same to .005."""
+
+LARGEST_SCORE = 3.0
+"""Scores beyond are hardly those of non-members, and count as this in correlations."""
 
 OUTLIER_SHARE, OUTLIER_FACTOR = 0.99, 10.0
 """Rows this many times as long as such a share of all rows but 0 are shortened to that. One
@@ -465,46 +480,120 @@ def evidence_of(
     The covariance is diagonal: the mean squares of gradients times a factor, plus noise that
     all entries have alike. Factor and noise are those under which the update is most likely.
     """
-    variances = entry_variances(gradients.mean_squares(), update).total
-    strength = gradients.squares(1 / variances).double()
-    if not bool(update.any()):  # Zeros say nothing of any record.
-        strength = torch.zeros_like(strength)
-    smallest = torch.finfo(torch.float32).tiny
-    return Evidence(
-        -gradients.products(update / variances).double(), strength.clamp(min=smallest)
-    )
+    return next(_evidence_by_band(gradients, update, bands=1))
+
+
+def evidence_by_band(
+    gradients: RecordGradients, update: Float[Tensor, "outputs inputs"]
+) -> list[Evidence]:
+    """Return the evidence of each record in each of `BANDS` bands of a layer's entries.
+
+    A band has entries of like mean squares, so it has a factor and a noise of its own.
+    """
+    return list(_evidence_by_band(gradients, update, BANDS))
 
 
 def evidence_beside_others(
     gradients: RecordGradients,
     update: Float[Tensor, "outputs inputs"],
-    alone: Evidence,
+    alone: Sequence[Evidence],
     probabilities: Float[Tensor, " records"],
-) -> Evidence:
-    """Return the evidence of each record in what other records leave of a layer's update.
+) -> list[Evidence]:
+    """Return the evidence of each record, by band, in what others leave of a layer's update.
 
-    Likely members have the same mean weight s in an update U: with M = sum p J, their fits show
-    that s is at most sum p N / max(sum p S, <M, C^-1 M>). The first is right if gradients are
-    uncorrelated; the second is the least-squares fit of U, and far smaller where those of one
-    label overlap. What is left for record i is U + s times the sum of p J over all other
-    records. So a member no longer hides others, and the covariance is that of the rest.
+    Likely members have the same mean weight s in a band U of the update: with M = sum p J,
+    their fits show that s is at most sum p N / max(sum p S, <M, C^-1 M>). The first is right if
+    gradients are uncorrelated; the second is the least-squares fit of U, and far smaller where
+    those of one label overlap. What is left for record i is U + s times the sum of p J over all
+    other records. So a member no longer hides others, and the covariance is that of the rest.
 
     Args:
         gradients: of all records, in the axes of the update.
         update: in the same axes.
-        alone: the result of `evidence_of` for both.
+        alone: the result of `evidence_by_band` for both.
         probabilities: p, that the sender trained on each record.
 
     """
-    variances = entry_variances(gradients.mean_squares(), update).total
     likely = gradients.weighted_sum(probabilities.to(update.dtype))
-    strength = (probabilities * alone.strength).sum()
-    overlap = (likely.square() / variances).sum().to(strength.dtype)
-    least = torch.finfo(strength.dtype).tiny  # No record may be likely.
-    weight = (probabilities * alone.fit).sum() / torch.maximum(strength, overlap).clamp(least)
-    weight = weight.clamp(min=0).to(update.dtype)
-    rest = evidence_of(gradients, update + weight * likely)
-    return Evidence(rest.fit + weight * probabilities * rest.strength, rest.strength)
+    rest, found = update.clone(), list[Tensor]()
+    for one, band in zip(alone, _bands(gradients.mean_squares(), update, BANDS), strict=True):
+        strength = (probabilities * one.strength).sum()
+        overlap = (likely.square() * band).sum().to(strength.dtype)
+        least = torch.finfo(strength.dtype).tiny  # No record may be likely.
+        weight = (probabilities * one.fit).sum() / torch.maximum(strength, overlap).clamp(least)
+        found.append(weight.clamp(min=0))
+        rest += found[-1].to(update.dtype) * likely * (band > 0)
+    return [
+        Evidence(one.fit + weight * probabilities * one.strength, one.strength)
+        for weight, one in zip(found, evidence_by_band(gradients, rest), strict=True)
+    ]
+
+
+def sum_of(parts: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of parts that share no noise."""
+    return Evidence(
+        torch.stack([one.fit for one in parts]).sum(0),
+        torch.stack([one.strength for one in parts]).sum(0),
+    )
+
+
+def combine_parts(parts: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of each record in all bands of all layers together.
+
+    Scores of the parts are correlated, most of all in convolutions: what all records of a label
+    have in common shows in several. So they are weighted by the inverse of their correlations
+    over records. What likely members add to scores is subtracted before these are measured.
+    """
+    scaled = [one.standardised() for one in parts]
+    roots = torch.stack([one.strength.sqrt() for one in scaled], 1)
+    scores = torch.stack([one.fit for one in scaled], 1) / roots
+    tells = scores.any(0)
+    if not bool(tells.any()):
+        return scaled[0]
+    roots, scores = roots[:, tells], scores[:, tells]
+    total = sum_of(scaled).standardised()
+    likely = member_probabilities(total)
+    weight = (likely * total.fit).sum() / (likely * total.strength).sum()
+    members = (likely * weight.clamp(min=0)).unsqueeze(1) * roots
+    bounded = (scores - members).clamp(-LARGEST_SCORE, LARGEST_SCORE)
+    moments = bounded.T @ bounded
+    deviations = moments.diagonal().sqrt()
+    correlations = moments / deviations / deviations.unsqueeze(1)
+    ridge = CORRELATION_RIDGE + len(correlations) / len(scores)
+    correlations.diagonal().add_(ridge)
+    weights = torch.linalg.solve(correlations, roots.T).T
+    return Evidence((weights * scores).sum(1), (weights * roots).sum(1)).standardised()
+
+
+def _evidence_by_band(
+    gradients: RecordGradients, update: Float[Tensor, "outputs inputs"], bands: int
+) -> Iterator[Evidence]:
+    """Yield the evidence in each band."""
+    smallest = torch.finfo(torch.float32).tiny
+    for weights in _bands(gradients.mean_squares(), update, bands):
+        weighted = update * weights
+        strength = gradients.squares(weights).double()
+        if not bool(weighted.any()):  # Zeros say nothing of any record.
+            strength = torch.zeros_like(strength)
+        yield Evidence(-gradients.products(weighted).double(), strength.clamp(min=smallest))
+
+
+def _bands(
+    moments: Float[Tensor, "outputs inputs"],
+    update: Float[Tensor, "outputs inputs"],
+    bands: int,
+) -> Iterator[Float[Tensor, "outputs inputs"]]:
+    """Yield for each band the inverse variances of its entries; all others are 0.
+
+    Bands have equally many entries, and are ordered by their mean squares. Entries in which no
+    record has a gradient are in none.
+    """
+    flat, updates = moments.flatten(), update.flatten()
+    places = flat.nonzero().squeeze(1) if bool(flat.any()) else torch.arange(len(flat))
+    places = places.to(flat.device)[flat[places].argsort()]
+    for band in places.chunk(min(bands, max(1, len(places) // SMALLEST_BAND))):
+        variances = entry_variances(flat[band], updates[band]).total
+        yield torch.zeros_like(flat).index_copy_(0, band, 1 / variances).view_as(moments)
 
 
 @final
@@ -518,10 +607,10 @@ class EntryVariances:
 
     """
 
-    total: Float[Tensor, "outputs inputs"]
+    total: Float[Tensor, "*entries"]
     noise: float
 
-    def without(self, noise: float, update: Float[Tensor, "outputs inputs"]) -> Tensor:
+    def without(self, noise: float, update: Float[Tensor, "*entries"]) -> Tensor:
         """Return the update less this noise, as far as its variances tell: a Wiener filter."""
         explained = (self.total - self.noise).clamp(min=0)
         least = torch.finfo(explained.dtype).tiny
@@ -529,7 +618,7 @@ class EntryVariances:
 
 
 def entry_variances(
-    moments: Float[Tensor, "outputs inputs"], update: Float[Tensor, "outputs inputs"]
+    moments: Float[Tensor, "*entries"], update: Float[Tensor, "*entries"]
 ) -> EntryVariances:
     """Return the variances of an update's entries in axes where they are uncorrelated.
 
