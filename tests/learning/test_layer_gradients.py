@@ -12,7 +12,12 @@ from overheard.core.recipe import Recipe
 from overheard.core.seeds import Seed
 from overheard.core.task import Task
 from overheard.learning.initialization import fresh_model
-from overheard.learning.layer_gradients import activation_bytes, find_layers, layer_gradients
+from overheard.learning.layer_gradients import (
+    LayerGradients,
+    activation_bytes,
+    find_layers,
+    layer_gradients,
+)
 from overheard.learning.models.alexnet import AlexNet
 from overheard.learning.models.conv_net import ConvNet
 from overheard.learning.models.decaf_conv2 import DecafConv2
@@ -235,6 +240,18 @@ def test_layers_have_the_gradients_of_all_parameters_that_train(name: str) -> No
                 atol=1e-9,
                 rtol=1e-9,
             )
+
+
+@pytest.mark.parametrize("positions", [1, 2, 7])
+def test_projected_gradients_are_whole_ones_on_the_axes(positions: int) -> None:
+    generator = Seed(3).generator()
+    inputs, slopes, axes, axes2 = (
+        torch.randn(shape, generator=generator, dtype=torch.float64)
+        for shape in ((4, positions, 5), (4, positions, 6), (5, 3), (6, 2))
+    )
+    whole = LayerGradients(inputs, slopes)
+    found = whole.projected(axes, axes2).matrices()
+    torch.testing.assert_close(found, axes2.T @ whole.matrices() @ axes)
 
 
 def test_texts_that_a_network_keeps_apart_are_run_in_one_batch() -> None:

@@ -129,8 +129,18 @@ class LayerGradients:
     def projected(
         self, inputs: Float[Tensor, "inputs axes"], outputs: Float[Tensor, "outputs axes2"]
     ) -> "LayerGradients":
-        """Return the gradients on these axes of inputs and outputs, the columns."""
-        return LayerGradients(self.inputs @ inputs, self.slopes @ outputs)
+        """Return the gradients on these axes of inputs and outputs, the columns.
+
+        If there are fewer axes of outputs than positions, the sum over positions is taken
+        first, and unit vectors are the slopes.
+        """
+        slopes = self.slopes @ outputs
+        examples, positions, axes = slopes.shape
+        if positions <= axes:
+            return LayerGradients(self.inputs @ inputs, slopes)
+        units = torch.eye(axes, dtype=slopes.dtype, device=slopes.device)
+        summed = (slopes.transpose(1, 2) @ self.inputs) @ inputs
+        return LayerGradients(summed, units.expand(examples, axes, axes))
 
     def squares(self) -> Float[Tensor, " examples"]:
         """Return the squared L2 norm of each example's gradient."""
