@@ -34,6 +34,13 @@ def draws(seed: int, *shapes: tuple[int, ...]) -> list[Tensor]:
     return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
+def two_bands(like: Tensor) -> Tensor:
+    """Return the first input of a matrix in no band, and the others in two."""
+    bands = like.new_zeros(like.shape[1], 2)
+    bands[1::2, 0], bands[2::2, 1] = 1, 1
+    return bands
+
+
 def test_fit_and_strength_are_those_worked_by_hand(monkeypatch) -> None:
     monkeypatch.setattr("overheard.simulation.whitening.RIDGE", 0.0)
     monkeypatch.setattr("overheard.simulation.whitening.NOISE_SHARES", (0.0,))
@@ -61,8 +68,12 @@ def test_products_of_slopes_and_inputs_give_what_whole_gradients_give(
     for one, other in ((dense, whole), (dense.rotated(axes), whole.rotated(axes))):
         torch.testing.assert_close(one.mean(), other.mean())
         torch.testing.assert_close(one.weighted_sum(amounts), other.weighted_sum(amounts))
-        torch.testing.assert_close(one.products(update), other.products(update))
-        torch.testing.assert_close(one.squares(weights), other.squares(weights))
+        bands = two_bands(update)
+        torch.testing.assert_close(one.products(update, bands), other.products(update, bands))
+        torch.testing.assert_close(one.squares(weights, bands), other.squares(weights, bands))
+    by_entry = whole.matrices * update
+    expected = torch.stack([by_entry[:, :, 1::2].sum((1, 2)), by_entry[:, :, 2].sum(1)], 1)
+    torch.testing.assert_close(whole.products(update, bands), expected)
     # The same covariance matrix, in any axes.
     variances = entry_variances(dense.rotated(axes).mean_squares(), axes.rotate(update)).total
     turn = torch.kron(axes.outputs.contiguous(), axes.inputs.contiguous())
@@ -88,8 +99,9 @@ def test_parts_whose_inputs_stay_the_same_join_parts_whose_inputs_change() -> No
     still = at_points([LayerGradients(inputs[0], one) for one in slopes])
     both = joined([moving, still])
     (matrix,) = draws(1, (3, 4))
-    expected = torch.cat((moving.products(matrix), still.products(matrix)))
-    torch.testing.assert_close(both.products(matrix), expected)
+    bands = two_bands(matrix)
+    expected = torch.cat((moving.products(matrix, bands), still.products(matrix, bands)))
+    torch.testing.assert_close(both.products(matrix, bands), expected)
 
 
 def test_positions_are_summed() -> None:
@@ -194,9 +206,10 @@ def test_members_have_ratios_above_0_whatever_the_weight_of_a_gradient_is(weight
 def test_axes_rotate_an_update_as_its_gradients() -> None:
     matrices, update = draws(5, (7, 3, 4), (3, 4))
     axes = Axes(*(torch.linalg.qr(one)[0] for one in draws(6, (4, 4), (3, 3))))
+    every = torch.ones(4, 1).double()
     torch.testing.assert_close(
-        SummedGradients(matrices).rotated(axes).products(axes.rotate(update)),
-        SummedGradients(matrices).products(update),
+        SummedGradients(matrices).rotated(axes).products(axes.rotate(update), every),
+        SummedGradients(matrices).products(update, every),
     )
 
 
@@ -215,8 +228,9 @@ def test_rows_of_a_table_give_what_whole_gradients_give() -> None:
     for one, other in ((rows, whole), (rows.rotated(axes), whole.rotated(axes))):
         torch.testing.assert_close(one.mean(), other.mean())
         torch.testing.assert_close(one.mean_squares(), other.mean_squares())
-        torch.testing.assert_close(one.products(update), other.products(update))
-        torch.testing.assert_close(one.squares(update.abs()), other.squares(update.abs()))
+        bands, weights = two_bands(update), update.abs()
+        torch.testing.assert_close(one.products(update, bands), other.products(update, bands))
+        torch.testing.assert_close(one.squares(weights, bands), other.squares(weights, bands))
 
 
 def test_likely_members_hide_no_others() -> None:
@@ -261,9 +275,9 @@ def test_a_band_has_a_factor_of_its_own(monkeypatch) -> None:
     monkeypatch.setattr("overheard.simulation.whitening.NOISE_SHARES", (0.0,))
     monkeypatch.setattr("overheard.simulation.whitening.BANDS", 2)
     monkeypatch.setattr("overheard.simulation.whitening.SMALLEST_BAND", 2)
-    # One record, so mean squares are (1, 25; 25, 1). No record has a gradient in column three.
-    matrices = torch.tensor([[[1.0, 5, 0], [5, 1, 0]]], dtype=torch.float64)
-    update = torch.tensor([[-2.0, -50, 9], [-50, -2, 9]], dtype=torch.float64)
+    # Mean squares of inputs are 25, 1 and 0: the record has no gradient at the last.
+    matrices = torch.tensor([[[5.0, 1, 0], [5, 1, 0]]], dtype=torch.float64)
+    update = torch.tensor([[-50.0, -2, 9], [-50, -2, 9]], dtype=torch.float64)
     small, large = evidence_by_band(SummedGradients(matrices), update)
     # Factors are 4 / 1 and 2500 / 25 = 100, so variances 4 and 2500: N = 2 (2 / 4), S = 2 / 4.
     assert [small.fit.item(), small.strength.item()] == pytest.approx([1.0, 0.5])

@@ -1,7 +1,7 @@
 """The matched filter of a record's gradient in an update, whitened layer by layer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import final
@@ -28,6 +28,9 @@ AUC is the same to .001."""
 
 ROWS_AT_ONCE = 2**16
 """Rows that are in memory in float64 at once."""
+
+ENTRIES_AT_ONCE = 2**18
+"""Entries of gradient matrices of which a copy is in memory at once."""
 
 WIDE_SIDES = 4096
 """Where there are more rows and more sides than this, `WIDE_ROWS` of the rows give the axes."""
@@ -65,12 +68,12 @@ SMALLEST_SPREAD = 1e-4
 those of a layer of one number, as a learned slope."""
 
 BANDS = 8
-"""Bands of a layer's entries. On the tuning seeds 900 to 902, with `combine_parts`, they add
-.02 to .05 of AUC with convolutions, and -.01 to .02 with other layers. Four and 16 are about
-as good."""
+"""Bands of a layer's inputs. On the tuning seeds 900 to 902, with `combine_parts`, they add .02
+to .05 of AUC with convolutions, and .00 to .02 with other layers. Bands of single entries, or
+of inputs and outputs, are as good, and take twice the time."""
 
 SMALLEST_BAND = 30
-"""A band has this many entries or more."""
+"""A band has about as many entries, or more."""
 
 CORRELATION_RIDGE = 0.1
 """Added to the variances of scores when they are weighted, and so is the number of parts over
@@ -138,12 +141,22 @@ class RecordGradients(ABC):
         """Return the weighted sum of the gradients."""
 
     @abstractmethod
-    def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the inner product of each gradient with a matrix."""
+    def products(
+        self, matrix: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the inner product of each gradient with a matrix, in each band of inputs.
+
+        Args:
+            matrix: in the axes of the gradients.
+            bands: 1 where an input is in a band; an input may be in none.
+
+        """
 
     @abstractmethod
-    def squares(self, weights: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the weighted sum of each gradient's squared entries."""
+    def squares(
+        self, weights: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the weighted sum of each gradient's squared entries, in each band."""
 
 
 @final
@@ -213,18 +226,22 @@ class DenseGradients(RecordGradients):
         pairs = zip(self.inputs, self.slopes, strict=True)
         return torch.stack([(g * weights[:, None]).T @ x for x, g in pairs]).mean(0)
 
-    def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the inner product of each gradient with a matrix."""
+    def products(
+        self, matrix: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the inner product of each gradient with a matrix, in each band of inputs."""
         pairs = zip(self.inputs, self.slopes, strict=True)
-        return torch.stack([((g @ matrix) * x).sum(1) for x, g in pairs]).mean(0)
+        return torch.stack([((g @ matrix) * x) @ bands for x, g in pairs]).mean(0)
 
-    def squares(self, weights: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the weighted sum of each gradient's squared entries."""
-        total = torch.zeros_like(self.slopes[0][:, 0])
+    def squares(
+        self, weights: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the weighted sum of each gradient's squared entries, in each band."""
+        total = self.slopes[0].new_zeros(len(self.slopes[0]), bands.shape[1])
         for place, (x, g) in enumerate(zip(self.inputs, self.slopes, strict=True)):
             for other in range(place, len(self.inputs)):
                 both = (g * self.slopes[other]) @ weights
-                total += (1 + (other > place)) * (both * x * self.inputs[other]).sum(1)
+                total += (1 + (other > place)) * ((both * x * self.inputs[other]) @ bands)
         return total / len(self.inputs) ** 2
 
 
@@ -264,13 +281,22 @@ class SummedGradients(RecordGradients):
         """Return the weighted sum of the gradients."""
         return (weights @ self.matrices.flatten(1)).view(self.matrices.shape[1:])
 
-    def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the inner product of each gradient with a matrix."""
-        return self.matrices.flatten(1) @ matrix.flatten()
+    def products(
+        self, matrix: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the inner product of each gradient with a matrix, in each band of inputs."""
+        return torch.cat([(one * matrix).sum(1) @ bands for one in self._few_at_once()])
 
-    def squares(self, weights: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the weighted sum of each gradient's squared entries."""
-        return self.matrices.square().flatten(1) @ weights.flatten()
+    def squares(
+        self, weights: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the weighted sum of each gradient's squared entries, in each band."""
+        parts = self._few_at_once()
+        return torch.cat([(one.square() * weights).sum(1) @ bands for one in parts])
+
+    def _few_at_once(self) -> tuple[Tensor, ...]:
+        """Return the matrices in parts, of which a copy fits into the processor's cache."""
+        return torch.split(self.matrices, max(1, ENTRIES_AT_ONCE // self.matrices[0].numel()))
 
 
 @final
@@ -315,13 +341,20 @@ class RowGradients(RecordGradients):
         """Return the weighted sum of the gradients."""
         return self._sum_of(self.slopes * weights[:, None, None])
 
-    def products(self, matrix: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the inner product of each gradient with a matrix."""
-        return (matrix.T[self.rows] * self.slopes).sum((1, 2))
+    def products(
+        self, matrix: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the inner product of each gradient with a matrix, in each band of rows."""
+        return self._by_band((matrix.T[self.rows] * self.slopes).sum(2), bands)
 
-    def squares(self, weights: Float[Tensor, "outputs inputs"]) -> Float[Tensor, " records"]:
-        """Return the weighted sum of each gradient's squared entries."""
-        return (weights.T[self.rows] * self.slopes.square()).sum((1, 2))
+    def squares(
+        self, weights: Float[Tensor, "outputs inputs"], bands: Float[Tensor, "inputs bands"]
+    ) -> Float[Tensor, "records bands"]:
+        """Return the weighted sum of each gradient's squared entries, in each band."""
+        return self._by_band((weights.T[self.rows] * self.slopes.square()).sum(2), bands)
+
+    def _by_band(self, values: Float[Tensor, "records positions"], bands: Tensor) -> Tensor:
+        return (values.unsqueeze(1) @ bands[self.rows]).squeeze(1)
 
     def _mean_of(self, values: Float[Tensor, "records positions outputs"]) -> Tensor:
         return self._sum_of(values) / len(values)
@@ -480,17 +513,17 @@ def evidence_of(
     The covariance is diagonal: the mean squares of gradients times a factor, plus noise that
     all entries have alike. Factor and noise are those under which the update is most likely.
     """
-    return next(_evidence_by_band(gradients, update, bands=1))
+    return _Bands.of(gradients.mean_squares(), 1).evidence(gradients, update)[0]
 
 
 def evidence_by_band(
     gradients: RecordGradients, update: Float[Tensor, "outputs inputs"]
 ) -> list[Evidence]:
-    """Return the evidence of each record in each of `BANDS` bands of a layer's entries.
+    """Return the evidence of each record in each of `BANDS` bands of a layer's inputs.
 
-    A band has entries of like mean squares, so it has a factor and a noise of its own.
+    A band has inputs of like mean squares, and a factor and a noise of its own.
     """
-    return list(_evidence_by_band(gradients, update, BANDS))
+    return _Bands.of(gradients.mean_squares(), BANDS).evidence(gradients, update)
 
 
 def evidence_beside_others(
@@ -514,19 +547,70 @@ def evidence_beside_others(
         probabilities: p, that the sender trained on each record.
 
     """
+    bands = _Bands.of(gradients.mean_squares(), BANDS)
     likely = gradients.weighted_sum(probabilities.to(update.dtype))
-    rest, found = update.clone(), list[Tensor]()
-    for one, band in zip(alone, _bands(gradients.mean_squares(), update, BANDS), strict=True):
-        strength = (probabilities * one.strength).sum()
-        overlap = (likely.square() * band).sum().to(strength.dtype)
-        least = torch.finfo(strength.dtype).tiny  # No record may be likely.
-        weight = (probabilities * one.fit).sum() / torch.maximum(strength, overlap).clamp(least)
-        found.append(weight.clamp(min=0))
-        rest += found[-1].to(update.dtype) * likely * (band > 0)
+    overlaps = (likely.square() * bands.weights(update)).sum(0) @ bands.members
+    strengths = torch.stack([probabilities @ one.strength for one in alone])
+    fits = torch.stack([probabilities @ one.fit for one in alone])
+    # No record may be likely.
+    least = torch.finfo(strengths.dtype).tiny
+    most = torch.maximum(strengths, overlaps.to(strengths.dtype)).clamp(min=least)
+    weights = (fits / most).clamp(min=0)
+    rest = update + likely * (bands.members @ weights.to(update.dtype))
     return [
         Evidence(one.fit + weight * probabilities * one.strength, one.strength)
-        for weight, one in zip(found, evidence_by_band(gradients, rest), strict=True)
+        for weight, one in zip(weights, bands.evidence(gradients, rest), strict=True)
     ]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bands:
+    """Bands of the inputs of a layer, with about as many inputs each.
+
+    Args:
+        moments: the mean squares of gradients.
+        members: 1 where an input is in a band. Inputs at which no record has a gradient are in
+            none.
+
+    """
+
+    moments: Float[Tensor, "outputs inputs"]
+    members: Float[Tensor, "inputs bands"]
+
+    @classmethod
+    def of(cls, moments: Float[Tensor, "outputs inputs"], most: int) -> "_Bands":
+        """Return so many bands, or fewer in a small layer, by the mean squares of inputs."""
+        sums = moments.sum(0)
+        order = sums.argsort()
+        order = order[sums[order] > 0] if bool((sums > 0).any()) else order
+        count = min(most, len(order), max(1, moments.shape[0] * len(order) // SMALLEST_BAND))
+        members = moments.new_zeros(moments.shape[1], count)
+        for band, places in enumerate(order.tensor_split(count)):
+            members[places, band] = 1
+        return cls(moments, members)
+
+    def weights(self, update: Float[Tensor, "outputs inputs"]) -> Tensor:
+        """Return the inverse variance of each entry of an update; 0 outside of bands."""
+        found = torch.zeros_like(update)
+        for band in self.members.bool().T:
+            found[:, band] = 1 / entry_variances(self.moments[:, band], update[:, band]).total
+        return found
+
+    def evidence(
+        self, gradients: RecordGradients, update: Float[Tensor, "outputs inputs"]
+    ) -> list[Evidence]:
+        """Return the evidence of each record in each band."""
+        weights = self.weights(update)
+        fits = -gradients.products(update * weights, self.members).double()
+        strengths = gradients.squares(weights, self.members).double()
+        tells = (update * weights).any(0).to(self.members.dtype) @ self.members > 0
+        strengths = strengths * tells  # Zeros say nothing of any record.
+        smallest = torch.finfo(torch.float32).tiny
+        return [
+            Evidence(fit, strength)
+            for fit, strength in zip(fits.T, strengths.clamp(min=smallest).T, strict=True)
+        ]
 
 
 def sum_of(parts: Sequence[Evidence]) -> Evidence:
@@ -565,37 +649,6 @@ def combine_parts(parts: Sequence[Evidence]) -> Evidence:
     return Evidence((weights * scores).sum(1), (weights * roots).sum(1)).standardised()
 
 
-def _evidence_by_band(
-    gradients: RecordGradients, update: Float[Tensor, "outputs inputs"], bands: int
-) -> Iterator[Evidence]:
-    """Yield the evidence in each band."""
-    smallest = torch.finfo(torch.float32).tiny
-    for weights in _bands(gradients.mean_squares(), update, bands):
-        weighted = update * weights
-        strength = gradients.squares(weights).double()
-        if not bool(weighted.any()):  # Zeros say nothing of any record.
-            strength = torch.zeros_like(strength)
-        yield Evidence(-gradients.products(weighted).double(), strength.clamp(min=smallest))
-
-
-def _bands(
-    moments: Float[Tensor, "outputs inputs"],
-    update: Float[Tensor, "outputs inputs"],
-    bands: int,
-) -> Iterator[Float[Tensor, "outputs inputs"]]:
-    """Yield for each band the inverse variances of its entries; all others are 0.
-
-    Bands have equally many entries, and are ordered by their mean squares. Entries in which no
-    record has a gradient are in none.
-    """
-    flat, updates = moments.flatten(), update.flatten()
-    places = flat.nonzero().squeeze(1) if bool(flat.any()) else torch.arange(len(flat))
-    places = places.to(flat.device)[flat[places].argsort()]
-    for band in places.chunk(min(bands, max(1, len(places) // SMALLEST_BAND))):
-        variances = entry_variances(flat[band], updates[band]).total
-        yield torch.zeros_like(flat).index_copy_(0, band, 1 / variances).view_as(moments)
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryVariances:
@@ -607,10 +660,10 @@ class EntryVariances:
 
     """
 
-    total: Float[Tensor, "*entries"]
+    total: Float[Tensor, "outputs inputs"]
     noise: float
 
-    def without(self, noise: float, update: Float[Tensor, "*entries"]) -> Tensor:
+    def without(self, noise: float, update: Float[Tensor, "outputs inputs"]) -> Tensor:
         """Return the update less this noise, as far as its variances tell: a Wiener filter."""
         explained = (self.total - self.noise).clamp(min=0)
         least = torch.finfo(explained.dtype).tiny
@@ -618,7 +671,7 @@ class EntryVariances:
 
 
 def entry_variances(
-    moments: Float[Tensor, "*entries"], update: Float[Tensor, "*entries"]
+    moments: Float[Tensor, "outputs inputs"], update: Float[Tensor, "outputs inputs"]
 ) -> EntryVariances:
     """Return the variances of an update's entries in axes where they are uncorrelated.
 
