@@ -682,14 +682,15 @@ def entry_variances(
     smallest = torch.finfo(torch.float64).tiny ** 0.25
     precise = precise.clamp(min=smallest)
     squares = update.double().square() + smallest
+    mean = precise.mean()
     best, found, noise = float("inf"), precise, 0.0
     for share in NOISE_SHARES:
-        variances = precise + share * precise.mean()
+        variances = precise + share * mean
         factor = (squares / variances).mean()
         unlikely = float(factor.log() + variances.log().mean())
         if unlikely < best:
             best, found = unlikely, factor * variances
-            noise = float(factor * share * precise.mean())
+            noise = float(factor * share * mean)
     least = torch.finfo(update.dtype).tiny ** 0.5
     return EntryVariances(found.to(update.dtype).clamp(min=least), noise)
 
