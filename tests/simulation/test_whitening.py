@@ -203,6 +203,13 @@ def test_members_have_ratios_above_0_whatever_the_weight_of_a_gradient_is(weight
     assert float(ratios[is_member].mean()) > 1.5 * float(alone[is_member].mean())
 
 
+def test_the_further_a_gradient_is_from_being_in_an_update_the_smaller_the_ratio() -> None:
+    fit = torch.cat([torch.linspace(-20, 12, 65), torch.zeros(400)]).double()
+    ratios = log_likelihood_ratios([Evidence(fit, torch.ones_like(fit))])[:65]
+    assert bool((ratios.diff() >= 0).all())
+    assert float(ratios[0]) < 0 < float(ratios[-1])
+
+
 def test_axes_rotate_an_update_as_its_gradients() -> None:
     matrices, update = draws(5, (7, 3, 4), (3, 4))
     axes = Axes(*(torch.linalg.qr(one)[0] for one in draws(6, (4, 4), (3, 3))))

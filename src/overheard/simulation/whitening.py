@@ -724,7 +724,10 @@ def member_probabilities(evidence: Evidence) -> Float[Tensor, " records"]:
 
 
 def _ratios_at(evidence: Evidence, weight: Tensor) -> Float[Tensor, " records"]:
-    fit, strength = evidence.fit, evidence.strength
+    strength = evidence.strength
+    # Gradients of members are never added, so lower fits say no more than this one, at which
+    # the ratio is least.
+    fit = evidence.fit.clamp(min=-1 / (RELATIVE_SPREAD**2 * weight))
     widened = 1 + (RELATIVE_SPREAD * weight) ** 2 * strength
     residual = (fit - weight * strength).square() / strength
     ratios: Tensor = (fit.square() / strength - residual / widened - widened.log()) / 2
