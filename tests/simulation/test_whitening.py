@@ -41,6 +41,11 @@ def two_bands(like: Tensor) -> Tensor:
     return bands
 
 
+def auc(evidence: Evidence, members: int) -> float:
+    scores = evidence.fit / evidence.strength.sqrt()
+    return float((scores[:members].unsqueeze(1) > scores[members:]).double().mean())
+
+
 def test_fit_and_strength_are_those_worked_by_hand(monkeypatch) -> None:
     monkeypatch.setattr("overheard.simulation.whitening.RIDGE", 0.0)
     monkeypatch.setattr("overheard.simulation.whitening.NOISE_SHARES", (0.0,))
@@ -269,12 +274,9 @@ def test_no_more_is_subtracted_than_an_update_holds_where_gradients_are_alike() 
     alone = evidence_by_band(gradients, update)
     # Every record is likely, for what members share shows in each fit.
     found = evidence_beside_others(gradients, update, alone, torch.full((60,), 0.9).double())
-    shares = []
-    for (one,) in (alone, found):
-        scores = one.fit / one.strength.sqrt()
-        shares.append(float((scores[:30].unsqueeze(1) > scores[30:]).double().mean()))
-    assert shares[0] < 0.6
-    assert shares[1] > 0.8
+    assert len(alone) == len(found) == 1
+    assert auc(alone[0], 30) < 0.6
+    assert auc(found[0], 30) > 0.8
 
 
 def test_a_band_has_a_factor_of_its_own(monkeypatch) -> None:
@@ -290,11 +292,6 @@ def test_a_band_has_a_factor_of_its_own(monkeypatch) -> None:
     assert [small.fit.item(), small.strength.item()] == pytest.approx([1.0, 0.5])
     # N = 2 (5 x 50 / 2500), S = 2 (25 / 2500).
     assert [large.fit.item(), large.strength.item()] == pytest.approx([0.2, 0.02])
-
-
-def auc(evidence: Evidence, members: int) -> float:
-    scores = evidence.fit / evidence.strength.sqrt()
-    return float((scores[:members].unsqueeze(1) > scores[members:]).double().mean())
 
 
 def test_noise_that_parts_share_is_taken_out() -> None:

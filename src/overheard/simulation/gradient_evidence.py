@@ -399,25 +399,21 @@ class _RecordsOfRound:
             {name: one + part * way[name] for name, one in self._start.items()}
             for part in PATH_POINTS
         ]
-        hidden, alone = list[Evidence](), list[list[Evidence]]()
-        kept = list[tuple[RecordGradients, Tensor]]()
+        # Where noise is most of the covariance, the latter needs no correction.
+        joint = self._job.joint and not is_hidden
+        alone, kept = list[list[Evidence]](), list[tuple[RecordGradients, Tensor]]()
         by_layer = self._gradients(points)
         for names in self._projections:
             gradients = by_layer.pop(names)
             matrix = self._sum_of_gradients(names, update, gradients)
             axes, rotated = self._whitened(gradients)
             layer = rotated, axes.rotate(matrix)
-            if is_hidden:
-                hidden.append(evidence_of(*layer))
-                continue
-            alone.append(evidence_by_band(*layer))
-            if self._job.joint:
+            alone.append([evidence_of(*layer)] if is_hidden else evidence_by_band(*layer))
+            if joint:
                 kept.append(layer)
-        if is_hidden:  # Where noise is most of the covariance, the latter needs no correction.
-            total = sum_of(hidden).standardised()
-            return total, total
-        total = combine_parts(list(chain.from_iterable(alone)))
-        if not self._job.joint:
+        parts = list(chain.from_iterable(alone))
+        total = sum_of(parts).standardised() if is_hidden else combine_parts(parts)
+        if not joint:
             return total, total
         probabilities = member_probabilities(total)
         probabilities[self._job.candidates :] = 0  # No client trained on auxiliary examples.

@@ -549,14 +549,14 @@ def evidence_beside_others(
     """
     bands = _Bands.of(gradients.mean_squares(), BANDS)
     likely = gradients.weighted_sum(probabilities.to(update.dtype))
-    overlaps = (likely.square() * bands.weights(update)).sum(0) @ bands.members
+    overlaps = (likely.square() * bands.weights(update)).sum(0) @ bands.inputs
     strengths = torch.stack([probabilities @ one.strength for one in alone])
     fits = torch.stack([probabilities @ one.fit for one in alone])
     # No record may be likely.
     least = torch.finfo(strengths.dtype).tiny
     most = torch.maximum(strengths, overlaps.to(strengths.dtype)).clamp(min=least)
     weights = (fits / most).clamp(min=0)
-    rest = update + likely * (bands.members @ weights.to(update.dtype))
+    rest = update + likely * (bands.inputs @ weights.to(update.dtype))
     return [
         Evidence(one.fit + weight * probabilities * one.strength, one.strength)
         for weight, one in zip(weights, bands.evidence(gradients, rest), strict=True)
@@ -570,13 +570,13 @@ class _Bands:
 
     Args:
         moments: the mean squares of gradients.
-        members: 1 where an input is in a band. Inputs at which no record has a gradient are in
+        inputs: 1 where an input is in a band. Inputs at which no record has a gradient are in
             none.
 
     """
 
     moments: Float[Tensor, "outputs inputs"]
-    members: Float[Tensor, "inputs bands"]
+    inputs: Float[Tensor, "inputs bands"]
 
     @classmethod
     def of(cls, moments: Float[Tensor, "outputs inputs"], most: int) -> "_Bands":
@@ -585,15 +585,15 @@ class _Bands:
         order = sums.argsort()
         order = order[sums[order] > 0] if bool((sums > 0).any()) else order
         count = min(most, len(order), max(1, moments.shape[0] * len(order) // SMALLEST_BAND))
-        members = moments.new_zeros(moments.shape[1], count)
+        inputs = moments.new_zeros(moments.shape[1], count)
         for band, places in enumerate(order.tensor_split(count)):
-            members[places, band] = 1
-        return cls(moments, members)
+            inputs[places, band] = 1
+        return cls(moments, inputs)
 
     def weights(self, update: Float[Tensor, "outputs inputs"]) -> Tensor:
         """Return the inverse variance of each entry of an update; 0 outside of bands."""
         found = torch.zeros_like(update)
-        for band in self.members.bool().T:
+        for band in self.inputs.bool().T:
             found[:, band] = 1 / entry_variances(self.moments[:, band], update[:, band]).total
         return found
 
@@ -602,9 +602,9 @@ class _Bands:
     ) -> list[Evidence]:
         """Return the evidence of each record in each band."""
         weights = self.weights(update)
-        fits = -gradients.products(update * weights, self.members).double()
-        strengths = gradients.squares(weights, self.members).double()
-        tells = (update * weights).any(0).to(self.members.dtype) @ self.members > 0
+        fits = -gradients.products(update * weights, self.inputs).double()
+        strengths = gradients.squares(weights, self.inputs).double()
+        tells = (update * weights).any(0).to(self.inputs.dtype) @ self.inputs > 0
         strengths = strengths * tells  # Zeros say nothing of any record.
         smallest = torch.finfo(torch.float32).tiny
         return [
@@ -637,9 +637,10 @@ def combine_parts(parts: Sequence[Evidence]) -> Evidence:
     roots, scores = roots[:, tells], scores[:, tells]
     total = sum_of(scaled).standardised()
     likely = member_probabilities(total)
-    weight = (likely * total.fit).sum() / (likely * total.strength).sum()
-    members = (likely * weight.clamp(min=0)).unsqueeze(1) * roots
-    bounded = (scores - members).clamp(-LARGEST_SCORE, LARGEST_SCORE)
+    least = torch.finfo(total.strength.dtype).tiny  # No record may be likely.
+    weight = (likely @ total.fit) / (likely @ total.strength).clamp(min=least)
+    added = (likely * weight.clamp(min=0)).unsqueeze(1) * roots
+    bounded = (scores - added).clamp(-LARGEST_SCORE, LARGEST_SCORE)
     moments = bounded.T @ bounded
     deviations = moments.diagonal().sqrt()
     correlations = moments / deviations / deviations.unsqueeze(1)
@@ -702,7 +703,8 @@ def log_likelihood_ratios(rounds: Sequence[Evidence]) -> Float[Tensor, " records
     weight w is normal with mean s and deviation `RELATIVE_SPREAD` s. The mean weight is the
     same for all records and rounds. It is one of `TYPICAL_SCORES`, as likely as it makes all
     fits if a share `MEMBER_SHARE` of records, which nobody names, are members. So the ratios
-    hold for any learning rate, optimizer and clipping.
+    hold for any learning rate, optimizer and clipping. A member's gradient is never added to an
+    update, so fits below the one of the smallest ratio say no more than that one.
     """
     median = torch.stack([one.strength for one in rounds]).sum(0).median().sqrt()
     ratios = torch.stack(
@@ -725,8 +727,6 @@ def member_probabilities(evidence: Evidence) -> Float[Tensor, " records"]:
 
 def _ratios_at(evidence: Evidence, weight: Tensor) -> Float[Tensor, " records"]:
     strength = evidence.strength
-    # Gradients of members are never added, so lower fits say no more than this one, at which
-    # the ratio is least.
     fit = evidence.fit.clamp(min=-1 / (RELATIVE_SPREAD**2 * weight))
     widened = 1 + (RELATIVE_SPREAD * weight) ** 2 * strength
     residual = (fit - weight * strength).square() / strength

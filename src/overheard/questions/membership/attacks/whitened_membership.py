@@ -59,7 +59,7 @@ class WhitenedMembership(Attack[Membership]):
         most_rounds: maximum number of rounds to read, evenly spaced from first to last.
         joint: whether records are claimed together: each is read in what likely members among
             the others leave of the update. In a sum of many clients they hide each other most.
-            It takes a fifth more time.
+            It takes up to twice the time.
 
     """
 
